@@ -188,15 +188,15 @@ const WRITERS: u32 = 4;
 
 /// Threads that write and look until they are dropped.
 struct Witnesses {
-    acknowledged: Receiver<Seen>,
-    begun: Receiver<Seen>,
+    acknowledged: Receiver<Observation>,
+    begun: Receiver<Observation>,
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// A term, seen at a moment.
 #[derive(Clone, Copy)]
-struct Seen {
+struct Observation {
     epoch: u64,
     at: Instant,
 }
@@ -248,7 +248,7 @@ impl Drop for Witnesses {
     }
 }
 
-fn write(server: SocketAddr, over: &AtomicBool, acknowledge: &Sender<Seen>) {
+fn write(server: SocketAddr, over: &AtomicBool, acknowledge: &Sender<Observation>) {
     for number in 0.. {
         if over.load(Ordering::Relaxed) {
             return;
@@ -259,13 +259,13 @@ fn write(server: SocketAddr, over: &AtomicBool, acknowledge: &Sender<Seen>) {
             && answer.status == 200
         {
             // Nobody may listen any more.
-            let _ = acknowledge.send(Seen { epoch: answer.epoch, at: now() });
+            let _ = acknowledge.send(Observation { epoch: answer.epoch, at: now() });
         }
         thread::sleep(PAUSE);
     }
 }
 
-fn look(database: &str, over: &AtomicBool, begin: &Sender<Seen>) {
+fn look(database: &str, over: &AtomicBool, begin: &Sender<Observation>) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (client, connection) =
@@ -275,7 +275,7 @@ fn look(database: &str, over: &AtomicBool, begin: &Sender<Seen>) {
         while !over.load(Ordering::Relaxed) {
             let row = client.query_one(&statement, &[]).await.expect("there is always a row");
             let epoch = u64::try_from(row.get::<_, i64>(0)).unwrap_or(0);
-            let _ = begin.send(Seen { epoch, at: now() });
+            let _ = begin.send(Observation { epoch, at: now() });
             tokio::time::sleep(PAUSE).await;
         }
     });

@@ -1,14 +1,15 @@
 //! `muster agent` as a PC runs it, kill -9 included.
 
-use crate::{Address, Answer, Client, Place, Server, muster_command, server::muster_command_in};
+use crate::{
+    Address, Answer, Client, Place, Server, muster_command,
+    process::{Process, muster_command_in},
+};
 use serde_json::Value;
 use std::{
-    fs::OpenOptions,
-    io::{BufRead, BufReader},
-    net::{Ipv4Addr, SocketAddr},
+    net::Ipv4Addr,
+    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Output, Stdio},
-    thread,
+    process::{Command, Output, Stdio},
 };
 use tempfile::TempDir;
 
@@ -27,7 +28,7 @@ pub struct AgentSetup {
 /// An agent with a spool of its own; ended with the value.
 #[derive(Debug)]
 pub struct Agent {
-    child: Child,
+    process: Process,
     directory: TempDir,
     setup: AgentSetup,
     status: Address,
@@ -95,9 +96,10 @@ impl AgentSetup {
     #[must_use]
     pub fn start(self) -> Agent {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = self.spawn(directory.path());
-        let status = Address::new(wait_for_line(&mut child, directory.path()));
-        Agent { child, directory, setup: self, status }
+        let command = self.command_with_status(directory.path());
+        let mut process = Process::start(&self.node, directory.path().join("agent.log"), command);
+        let status = Address::new(process.wait_for_address(STATUS_BEFORE, STATUS_AFTER));
+        Agent { process, directory, setup: self, status }
     }
 
     /// Runs it to an end that is its own; for agents that must not start.
@@ -107,12 +109,11 @@ impl AgentSetup {
         self.command(directory.path()).output().unwrap()
     }
 
-    fn spawn(&self, directory: &Path) -> Child {
-        let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
+    fn command_with_status(&self, directory: &Path) -> Command {
         let mut command = self.command(directory);
         let address = self.place.as_ref().map_or(Ipv4Addr::LOCALHOST, Place::address);
-        command.args(["--status", &format!("{address}:0")]);
-        command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
+        command.args(["--status", &format!("{address}:0")]).stdout(Stdio::piped());
+        command
     }
 
     fn command(&self, directory: &Path) -> Command {
@@ -135,51 +136,17 @@ impl Agent {
         AgentSetup::of(server, node).devices(devices).start()
     }
 
-    /// Ends it as no process can prevent.
-    pub fn kill9(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Starts it anew on the same spool.
     pub fn restart(&mut self) {
-        assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
-        self.child = self.setup.spawn(self.directory.path());
-        let at = wait_for_line(&mut self.child, self.directory.path());
+        let command = self.setup.command_with_status(self.directory.path());
+        self.process.start_again(command);
+        let at = self.process.wait_for_address(STATUS_BEFORE, STATUS_AFTER);
         self.status.set(at);
     }
 
     /// Changes what it is started with from the next start on.
     pub fn change(&mut self, change: impl FnOnce(AgentSetup) -> AgentSetup) {
         self.setup = change(self.setup.clone());
-    }
-
-    /// Asks it to end and waits until it has.
-    pub fn terminate(&mut self) -> ExitStatus {
-        self.signal("TERM");
-        self.wait()
-    }
-
-    /// Waits until it has ended.
-    pub fn wait(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
-    }
-
-    /// Sends it a signal.
-    pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
-        assert!(sent.unwrap().success());
-    }
-
-    /// Whether it has ended, and how.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().unwrap()
-    }
-
-    /// The process id.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// The spool's directory.
@@ -200,12 +167,6 @@ impl Agent {
         Client::new(self.status.clone(), None).get(target)
     }
 
-    /// Everything it logged, over all its starts.
-    #[must_use]
-    pub fn log(&self) -> String {
-        read_log(self.directory.path())
-    }
-
     /// What `muster agent aside` shows of its spool.
     #[must_use]
     pub fn aside(&self) -> Vec<Value> {
@@ -217,36 +178,22 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let log = self.log();
-        if thread::panicking() {
-            let from = log.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
-            eprintln!("the end of the log of {}:\n{}", self.setup.node, &log[from..]);
-        } else {
-            assert!(!log.contains("panicked at"), "{log}");
-        }
+impl Deref for Agent {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
 }
 
-fn wait_for_line(child: &mut Child, directory: &Path) -> SocketAddr {
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim_end().strip_prefix("status on http://");
-    let address = address.and_then(|rest| rest.strip_suffix("/status")?.parse().ok());
-    address.unwrap_or_else(|| {
-        panic!("the agent said {line:?} instead of where its status is:\n{}", read_log(directory))
-    })
-}
-
-fn read_log(directory: &Path) -> String {
-    String::from_utf8_lossy(&std::fs::read(log_path(directory)).unwrap()).into_owned()
-}
-
-fn log_path(directory: &Path) -> PathBuf {
-    directory.join("agent.log")
+impl DerefMut for Agent {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
 }
 
 const SECRET: &str = "NODE_AGENT_SHARED_SECRET";
+
+/// Where the first line of an agent says that its status is.
+const STATUS_BEFORE: &str = "status on http://";
+const STATUS_AFTER: &str = "/status";

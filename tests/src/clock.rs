@@ -1,4 +1,4 @@
-//! The one place that reads clocks.
+//! Waiting, measuring, and chance that can be repeated.
 
 use std::{
     thread,
@@ -50,6 +50,56 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Far beyond what anything here takes, on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Far beyond what anything here takes, also on a machine that compiles beside it.
+const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// A stream of numbers that its seed determines (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Takes the seed of `MUSTER_SEED`, else one of the clock, and says which.
+    #[must_use]
+    pub fn announced() -> Self {
+        let seed = std::env::var("MUSTER_SEED").ok().and_then(|text| text.parse().ok());
+        let seed = seed.unwrap_or_else(|| crate::now_ms().unsigned_abs());
+        println!("repeat with MUSTER_SEED={seed}");
+        Self(seed)
+    }
+
+    /// A stream of its own, for another thread.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        Self(self.roll())
+    }
+
+    /// Any number.
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.roll() % end.max(1)
+    }
+
+    /// True so many times out of a hundred.
+    pub fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    /// A span of so many milliseconds.
+    pub fn millis(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below(to.saturating_sub(from)))
+    }
+
+    /// One of them.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        let index = usize::try_from(self.below(from.len() as u64)).unwrap_or(0);
+        from[index]
+    }
+}

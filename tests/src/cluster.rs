@@ -1,7 +1,15 @@
 //! Several servers on one database, of which one leads (S18).
 
-use crate::{Address, Client, Database, Epochs, Place, Request, Server, ServerSetup, SimWorker, until};
-use std::{path::PathBuf, sync::Arc, thread, time::Duration};
+use crate::{Address, Answer, Client, Database, Place, Request, Server, ServerSetup, SimWorker, until};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 use tempfile::TempDir;
 
 /// What the servers of a cluster are started with.
@@ -186,7 +194,7 @@ impl Cluster {
     /// Starts a simulation worker that knows all servers.
     #[must_use]
     pub fn sim_worker(&self, id: &str, args: &[&str]) -> SimWorker {
-        SimWorker::at((&self.anonymous().url(), &self.servers[0].enrol_secret()), id, args)
+        SimWorker::at(&self.anonymous().url(), &self.servers[0].enrol_secret(), id, args)
     }
 
     /// Where the database is.
@@ -231,3 +239,22 @@ const SECRETS: [(&str, &str); 3] = [
     ("NODE_AGENT_SHARED_SECRET", "the-node-secret-of-a-cluster"),
     ("MUSTER_ENROL_SECRET", "the-enrol-secret-of-a-cluster"),
 ];
+
+/// The newest epoch that an acknowledgement named; shared by all who call the same servers.
+#[derive(Clone, Debug, Default)]
+pub struct Epochs(Arc<AtomicU64>);
+
+impl Epochs {
+    /// The newest one so far.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Holds an acknowledged write to S18: it was asked for when `before` was the newest epoch, so it is of none older.
+    pub(crate) fn witness(&self, before: u64, answer: &Answer) {
+        let Some(epoch) = answer.epoch() else { return };
+        assert!(epoch >= before, "acknowledged in epoch {epoch} after {before} had begun: {answer:?}");
+        self.0.fetch_max(epoch, Ordering::SeqCst);
+    }
+}

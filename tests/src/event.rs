@@ -33,7 +33,7 @@ impl Event {
 
     /// `run_finished` with so many succeeded and failed.
     #[must_use]
-    pub fn run_finished(node: &str, run: &str, (succeeded, failed): (u64, u64)) -> Self {
+    pub fn run_finished(node: &str, run: &str, succeeded: u64, failed: u64) -> Self {
         let summary = json!({"succeeded": succeeded, "failed": failed, "timeout": 0});
         Self::new("run_finished", node, json!({"run_id": run, "summary": summary}))
     }

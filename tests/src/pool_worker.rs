@@ -1,11 +1,33 @@
-//! A worker of the pool that exists only here: it polls, claims to execute, signs and submits.
+//! Workers of the pool: `muster pool-worker` as an owner runs it ([`PoolWorker`]), and one that exists only here
+//! ([`FakePoolWorker`]): it polls, claims to execute, signs and submits.
 
-use crate::{Answer, Client};
+use crate::{Answer, Client, muster_command, password_of, process::Process};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    ops::{Deref, DerefMut},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// A process of `muster pool-worker`; ended with the value.
+#[derive(Debug)]
+pub struct PoolWorker {
+    process: Process,
+    setup: PoolWorkerSetup,
+    args: Vec<String>,
+}
+
+/// What stays the same over all starts of a pool worker.
+#[derive(Debug)]
+struct PoolWorkerSetup {
+    directory: PathBuf,
+    name: String,
+    server: String,
+}
 
 /// A registered worker and its key.
 #[derive(Clone, Debug)]
@@ -14,6 +36,73 @@ pub struct FakePoolWorker {
     pub id: u64,
     owner: Client,
     key: SigningKey,
+}
+
+impl PoolWorker {
+    /// Starts one of the owner `olga` at a server, in a directory of its own below this one, with more words on its
+    /// command line.
+    #[must_use]
+    pub fn start(url: &str, below: &Path, name: &str, args: &[&str]) -> Self {
+        let setup =
+            PoolWorkerSetup { directory: below.join(name), name: name.to_owned(), server: url.to_owned() };
+        std::fs::create_dir(&setup.directory).unwrap();
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let mut process = Process::start(name, setup.directory.join("log"), setup.command(&args));
+        process.unlogged = Some(password_of(OWNER));
+        Self { process, setup, args }
+    }
+
+    /// Ends it as no process can prevent, and starts it anew under the same name.
+    pub fn kill9_and_restart(&mut self) {
+        self.kill9();
+        self.process.start_again(self.setup.command(&self.args));
+    }
+
+    /// Starts it anew with other words, once it has ended.
+    pub fn restart_with(&mut self, args: &[&str]) {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        self.process.start_again(self.setup.command(&args));
+    }
+
+    /// The file of its key.
+    #[must_use]
+    pub fn key(&self) -> PathBuf {
+        self.setup.directory.join("key")
+    }
+
+    /// What was set aside.
+    #[must_use]
+    pub fn aside(&self) -> Value {
+        let mut command = muster_command();
+        command.args(["pool-worker", "aside", "--json", "--spool"]).arg(self.setup.directory.join("spool"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["aside"].clone()
+    }
+}
+
+impl PoolWorkerSetup {
+    fn command(&self, args: &[String]) -> Command {
+        let mut command = muster_command();
+        command.args(["pool-worker", "--server", &self.server, "--user", OWNER, "--name", &self.name]);
+        command.arg("--key").arg(self.directory.join("key")).arg("--spool").arg(self.directory.join("spool"));
+        command.args(args).env("MUSTER_PASSWORD", password_of(OWNER)).stdout(Stdio::null());
+        command
+    }
+}
+
+impl Deref for PoolWorker {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for PoolWorker {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
 }
 
 impl FakePoolWorker {
@@ -122,3 +211,6 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 fn encode(key: &SigningKey) -> String {
     URL_SAFE_NO_PAD.encode(key.verifying_key().to_bytes())
 }
+
+/// The user who owns the workers that are processes.
+const OWNER: &str = "olga";

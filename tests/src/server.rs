@@ -1,13 +1,14 @@
-//! The real binary, started as a service manager would.
+//! The real binary, started as a service manager would; operators' clients, and users as an ADMIN adds them.
 
-use crate::{Address, Client, Database, Place};
-use serde_json::Value;
+use crate::{
+    Address, Answer, Client, Database, Place,
+    process::{Process, muster_command, muster_command_in},
+};
+use serde_json::{Value, json};
 use std::{
-    fs::{File, OpenOptions},
-    io::{BufRead, BufReader},
-    net::SocketAddr,
+    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Command, Stdio},
     sync::atomic::{AtomicU8, Ordering},
     thread,
     time::Duration,
@@ -28,7 +29,7 @@ pub struct ServerSetup {
 /// A server on a directory of its own; ended with the value.
 #[derive(Debug)]
 pub struct Server {
-    child: Child,
+    process: Process,
     directory: TempDir,
     setup: ServerSetup,
     address: Address,
@@ -77,20 +78,21 @@ impl ServerSetup {
     #[must_use]
     pub fn start(mut self) -> Server {
         let directory = tempfile::tempdir().unwrap();
-        let mut child = self.spawn(directory.path());
-        let address = wait_for_line(&mut child, &log_path(directory.path()));
+        let log = directory.path().join("server.log");
+        let mut process = Process::start("the server", log, self.command(directory.path()));
+        let address = process.wait_for_address(LISTENING, "");
         if self.has_fixed_port {
             self.listen = address.to_string();
         }
-        Server { child, directory, setup: self, address: Address::new(address) }
+        Server { process, directory, setup: self, address: Address::new(address) }
     }
 
-    fn spawn(&self, directory: &Path) -> Child {
-        let log = OpenOptions::new().create(true).append(true).open(log_path(directory)).unwrap();
+    fn command(&self, directory: &Path) -> Command {
         let mut command = muster_command_in(self.place.as_ref());
         command.args(["serve", "--listen", &self.listen, "--data"]).arg(directory.join("data"));
         command.args(&self.args).envs(self.settings.iter().map(|(name, value)| (name, value)));
-        command.stdout(Stdio::piped()).stderr(log).spawn().unwrap()
+        command.stdout(Stdio::piped());
+        command
     }
 }
 
@@ -113,23 +115,16 @@ impl Server {
         ServerSetup::new(settings).fixed_port().start()
     }
 
-    /// Ends it as no process can prevent.
-    pub fn kill9(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
     /// Starts it anew on the same directory, at another port unless that is fixed.
     pub fn restart(&mut self) {
-        assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
-        self.child = self.setup.spawn(self.directory.path());
-        let at = wait_for_line(&mut self.child, &log_path(self.directory.path()));
+        self.process.start_again(self.setup.command(self.directory.path()));
+        let at = self.process.wait_for_address(LISTENING, "");
         self.address.set(at);
     }
 
     /// Starts it anew and ends it again so much later, ready or not.
     pub fn restart_cut_short(&mut self, after: Duration) {
-        self.child = self.setup.spawn(self.directory.path());
+        self.process.start_again(self.setup.command(self.directory.path()));
         thread::sleep(after);
         self.kill9();
     }
@@ -138,29 +133,6 @@ impl Server {
     pub fn set(&mut self, name: &str, value: &str) {
         self.setup.settings.retain(|(known, _)| known != name);
         self.setup.settings.push((name.to_owned(), value.to_owned()));
-    }
-
-    /// Asks it to end and waits until it has.
-    pub fn terminate(&mut self) -> ExitStatus {
-        self.signal("TERM");
-        self.child.wait().unwrap()
-    }
-
-    /// Sends it a signal.
-    pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
-        assert!(sent.unwrap().success());
-    }
-
-    /// Whether it has ended, and how.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().unwrap()
-    }
-
-    /// The process id.
-    #[must_use]
-    pub fn id(&self) -> u32 {
-        self.child.id()
     }
 
     /// Where it listens.
@@ -211,6 +183,15 @@ impl Server {
         self.secret("MUSTER_ENROL_SECRET", "enrol-secret")
     }
 
+    /// A client command of an administrator of this server, such as `run list`.
+    #[must_use]
+    pub fn client_command(&self, args: &[&str]) -> Command {
+        let mut command = muster_command();
+        command.args(args).env("MUSTER_SERVER", self.anonymous().url());
+        command.env("MUSTER_TOKEN", self.admin_token()).env("HOME", self.data());
+        command
+    }
+
     /// What it was given, else what it made.
     fn secret(&self, variable: &str, file: &str) -> String {
         let given = self.setup.settings.iter().find(|(name, _)| name == variable);
@@ -222,12 +203,6 @@ impl Server {
     #[must_use]
     pub fn session(&self, id: &str) -> Value {
         self.admin().get(&format!("/api/v1/sessions/{id}")).expect(200)
-    }
-
-    /// Everything it logged, over all its starts.
-    #[must_use]
-    pub fn log(&self) -> String {
-        std::fs::read_to_string(log_path(self.directory.path())).unwrap()
     }
 
     /// The tables, open for reading while it runs.
@@ -292,63 +267,56 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if thread::panicking() {
-            let log = self.log();
-            let from = log.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
-            eprintln!("the end of the server's log:\n{}", &log[from..]);
-        } else {
-            assert!(!self.log().contains("panicked at"), "{}", self.log());
-        }
+impl Deref for Server {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
     }
 }
 
-/// The binary under test: `MUSTER_BIN`, else the one built beside this test.
-#[must_use]
-pub fn binary() -> PathBuf {
-    if let Some(path) = std::env::var_os("MUSTER_BIN") {
-        return path.into();
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
     }
-    let test = std::env::current_exe().unwrap();
-    let path = test.ancestors().nth(2).unwrap().join("muster");
-    assert!(path.exists(), "{} is missing: run `cargo build -p muster` first", path.display());
-    path
 }
 
-/// The binary with a clean environment: nothing of this machine's settings and secrets.
-#[must_use]
-pub fn muster_command() -> Command {
-    muster_command_in(None)
-}
-
-/// The same in a place of a network.
-pub(crate) fn muster_command_in(place: Option<&Place>) -> Command {
-    let mut command = place.map_or_else(|| Command::new(binary()), |place| place.command(&binary()));
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    for name in names.filter(|name| name.starts_with("MUSTER_") || name == "NODE_AGENT_SHARED_SECRET") {
-        command.env_remove(name);
-    }
-    command.stdin(Stdio::null());
-    command
-}
-
-/// Reads where a process listens, which it prints once it does.
-pub(crate) fn wait_for_line(child: &mut Child, log: &Path) -> SocketAddr {
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim_end().strip_prefix("listening on http://").and_then(|text| text.parse().ok());
-    address.unwrap_or_else(|| {
-        let log = std::io::read_to_string(File::open(log).unwrap()).unwrap();
-        panic!("it said {line:?} instead of where it listens:\n{log}")
-    })
-}
-
-fn log_path(directory: &Path) -> PathBuf {
-    directory.join("server.log")
-}
+/// What a server says before its address, once it listens.
+const LISTENING: &str = "listening on http://";
 
 /// Loopback addresses that were given to servers with a fixed port.
 static FIXED: AtomicU8 = AtomicU8::new(1);
+
+impl Server {
+    /// Adds a user with these roles and logs them in.
+    #[must_use]
+    pub fn user(&self, name: &str, roles: &[&str]) -> Client {
+        self.add_user(name, roles);
+        self.login(name)
+    }
+
+    /// Adds a user with these roles.
+    pub fn add_user(&self, name: &str, roles: &[&str]) {
+        let body = json!({"username": name, "password": password_of(name), "roles": roles});
+        let _ = self.admin().post("/users", &body).expect(201);
+    }
+
+    /// Logs a user in.
+    #[must_use]
+    pub fn login(&self, name: &str) -> Client {
+        let answer = self.try_login(name, &password_of(name)).expect(200);
+        self.anonymous().with_token(answer["access_token"].as_str().unwrap())
+    }
+
+    /// Tries to log in.
+    #[must_use]
+    pub fn try_login(&self, name: &str, password: &str) -> Answer {
+        self.anonymous().post("/auth/login", &json!({"username": name, "password": password}))
+    }
+}
+
+/// The password of a user of these tests: found at once wherever it should not be.
+#[must_use]
+pub fn password_of(name: &str) -> String {
+    format!("the-password-of-{name}")
+}

@@ -1,12 +1,13 @@
-//! A service of the outside world that exists only here: plain HTTP/1.1 that answers as it is told.
+//! Services of the outside world that exist only here: plain HTTP/1.1 that answers as it is told, and a Slack on top of it
+//! that takes posts and shows the replies it is told of.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
     io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -55,8 +56,8 @@ impl StandIn {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                let answer = Arc::clone(&answer);
-                thread::spawn(move || serve(&stream, answer.as_ref()));
+                let (over, answer) = (Arc::clone(&over), Arc::clone(&answer));
+                thread::spawn(move || serve(&stream, &over, answer.as_ref()));
             }
         });
         Self { address, is_over }
@@ -114,6 +115,12 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.to_string() }
     }
 
+    /// No answer: the connection ends.
+    #[must_use]
+    pub fn hang_up() -> Self {
+        Self { status: 0, headers: Vec::new(), body: String::new() }
+    }
+
     /// The same answer with one more header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -122,10 +129,10 @@ impl Reply {
     }
 }
 
-/// Answers until the other side hangs up.
-fn serve(stream: &TcpStream, answer: &Answering) {
+/// Answers until either side hangs up.
+fn serve(stream: &TcpStream, is_over: &AtomicBool, answer: &Answering) {
     let mut reader = BufReader::new(stream);
-    while let Some(visit) = read_visit(&mut reader) {
+    while let Some(visit) = read_visit(&mut reader).filter(|_| !is_over.load(Ordering::SeqCst)) {
         if write_reply(stream, &answer(&visit)).is_none() {
             return;
         }
@@ -153,6 +160,9 @@ fn read_visit(reader: &mut impl BufRead) -> Option<Visit> {
 
 /// Nobody may be there any more to read it.
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
+    if reply.status == 0 {
+        return None;
+    }
     let mut head = format!("HTTP/1.1 {} x\r\ncontent-type: application/json\r\n", reply.status);
     for (name, value) in &reply.headers {
         let _ = write!(head, "{name}: {value}\r\n");
@@ -160,3 +170,130 @@ fn write_reply(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
     let bytes = format!("{head}content-length: {}\r\n\r\n{}", reply.body.len(), reply.body);
     stream.write_all(bytes.as_bytes()).ok()
 }
+
+/// A workspace on a port of its own; gone with the value.
+#[derive(Debug)]
+pub struct Slack {
+    stand_in: StandIn,
+    workspace: Arc<Mutex<Workspace>>,
+}
+
+/// One post that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlackPost {
+    /// The message's id, as the metadata has it.
+    pub id: String,
+    /// The task it belongs to, as the metadata has it.
+    pub task: Option<String>,
+    /// Where it was posted.
+    pub channel: String,
+    /// The thread that it was posted into.
+    pub thread_ts: Option<String>,
+    /// What people read.
+    pub text: String,
+    /// Its own name.
+    pub ts: String,
+}
+
+#[derive(Debug, Default)]
+struct Workspace {
+    posts: Vec<SlackPost>,
+    said: Vec<Value>,
+    /// Every so many posts one is refused with 429; never where it is 0.
+    patience_every: usize,
+    asked: usize,
+}
+
+impl Slack {
+    /// Starts one.
+    #[must_use]
+    pub fn start() -> Self {
+        let workspace: Arc<Mutex<Workspace>> = Arc::default();
+        let inside = Arc::clone(&workspace);
+        let stand_in = StandIn::start(move |visit| inside.lock().unwrap().answer(visit));
+        Self { stand_in, workspace }
+    }
+
+    /// Where it is, as `base_url` of an envoy.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}/api", self.stand_in.url())
+    }
+
+    /// Asks for patience of a second with every so many-th post from now on.
+    pub fn ask_for_patience(&self, every: usize) {
+        self.workspace.lock().unwrap().patience_every = every;
+    }
+
+    /// Every post that was taken, in order.
+    #[must_use]
+    pub fn posts(&self) -> Vec<SlackPost> {
+        self.workspace.lock().unwrap().posts.clone()
+    }
+
+    /// The posts of one task, in order.
+    #[must_use]
+    pub fn posts_of(&self, task: &str) -> Vec<SlackPost> {
+        self.posts().into_iter().filter(|post| post.task.as_deref() == Some(task)).collect()
+    }
+
+    /// How many were taken.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.workspace.lock().unwrap().posts.len()
+    }
+
+    /// Has a person say something in a thread, for whoever asks; gives its name.
+    pub fn say(&self, thread_ts: &str, text: &str) -> String {
+        let mut workspace = self.workspace.lock().unwrap();
+        let ts = workspace.next_ts();
+        let said = json!({"type": "message", "user": "U1", "text": text, "ts": ts, "thread_ts": thread_ts});
+        workspace.said.push(said);
+        ts
+    }
+}
+
+impl Workspace {
+    fn answer(&mut self, visit: &Visit) -> Reply {
+        if visit.header("authorization") != Some(&format!("Bearer {SLACK_TOKEN}")) {
+            return Reply::json(200, &json!({"ok": false, "error": "invalid_auth"}));
+        }
+        match visit.path() {
+            "/api/chat.postMessage" => self.post(&visit.json()),
+            "/api/conversations.replies" => self.replies(visit.query("ts").unwrap_or_default()),
+            _ => Reply::json(404, &json!({"ok": false, "error": "unknown_method"})),
+        }
+    }
+
+    fn post(&mut self, body: &Value) -> Reply {
+        self.asked += 1;
+        if self.patience_every > 0 && self.asked.is_multiple_of(self.patience_every) {
+            return Reply::json(429, &json!({"ok": false, "error": "ratelimited"}))
+                .header("retry-after", "1");
+        }
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (ts, about) = (self.next_ts(), &body["metadata"]["event_payload"]);
+        let post = SlackPost {
+            id: text(&about["id"]).unwrap_or_default(),
+            task: text(&about["task_id"]),
+            channel: text(&body["channel"]).unwrap_or_default(),
+            thread_ts: text(&body["thread_ts"]),
+            text: text(&body["text"]).unwrap_or_default(),
+            ts: ts.clone(),
+        };
+        self.posts.push(post);
+        Reply::json(200, &json!({"ok": true, "channel": "C1", "ts": ts}))
+    }
+
+    fn replies(&self, thread_ts: &str) -> Reply {
+        let said: Vec<_> = self.said.iter().filter(|said| said["thread_ts"] == thread_ts).collect();
+        Reply::json(200, &json!({"ok": true, "messages": said, "has_more": false}))
+    }
+
+    fn next_ts(&self) -> String {
+        format!("1770000000.{:06}", self.posts.len() + self.said.len() + 1)
+    }
+}
+
+/// The token that this Slack wants.
+pub const SLACK_TOKEN: &str = "xoxb-of-tests";

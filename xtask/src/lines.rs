@@ -169,7 +169,7 @@ mod tests {
         for (path, name) in [
             ("crates/engine/src/rule/retry.rs", "crates/engine"),
             ("crates/routes/pool/tests/http/main.rs", "crates/routes/pool"),
-            ("tests/tests/kill/main.rs", "tests"),
+            ("tests/tests/devices/main.rs", "tests"),
             ("tests/src/lib.rs", "tests"),
             ("xtask/src/main.rs", "xtask"),
             ("crates/dashboard/build.rs", "crates/dashboard"),

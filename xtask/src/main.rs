@@ -8,6 +8,7 @@ mod options;
 mod process;
 mod rules;
 mod sizes;
+mod slowest;
 mod soak;
 mod source;
 mod stopwatch;

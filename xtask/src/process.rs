@@ -40,9 +40,14 @@ pub(crate) fn answers(command: &mut Command) -> bool {
 
 /// Finds the binary that a release build leaves, as a path that holds in any directory.
 pub(crate) fn release_binary() -> Result<PathBuf, Failure> {
+    Ok(target_directory()?.join("release/muster"))
+}
+
+/// Finds the directory that builds write to, as a path that holds in any directory.
+pub(crate) fn target_directory() -> Result<PathBuf, Failure> {
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let root = env::current_dir().map_err(Failure::Workspace)?;
-    Ok(root.join(target).join("release/muster"))
+    Ok(root.join(target))
 }
 
 fn line_of(command: &Command) -> String {

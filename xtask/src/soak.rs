@@ -100,13 +100,14 @@ impl Series {
 
     fn run(&self) -> Result<(), Failure> {
         match self {
-            Series::Kills(times) => kill(*times, "kill"),
-            Series::Agents(times) => kill(*times, "agent_kill"),
-            Series::Frames(frames) => under_fire("session_kill", "MUSTER_FRAMES", *frames),
-            Series::Pool(jobs) => under_fire("pool_worker", "MUSTER_JOBS", *jobs),
-            Series::Court(events) => under_fire("court_kill", "MUSTER_EVENTS", *events),
-            Series::Failovers(times) => fail_over(*times),
-            Series::Documents(documents) => under_fire("canonical", "MUSTER_DOCUMENTS", *documents),
+            Series::Kills(times) => kill(*times, &SERVER_KILL),
+            Series::Agents(times) => kill(*times, &AGENT_KILL),
+            Series::Frames(frames) => end_to_end(&SESSION_KILL, *frames),
+            Series::Pool(jobs) => end_to_end(&POOL_WORKERS, *jobs),
+            Series::Court(events) => end_to_end(&COURT_KILL, *events),
+            // Alone on the machine, for how long a takeover takes is told as well.
+            Series::Failovers(times) => end_to_end(&LEADER_KILL, *times),
+            Series::Documents(documents) => end_to_end(&CANONICAL, *documents),
             Series::Seeds(seeds) => simulate(*seeds),
         }
     }
@@ -118,38 +119,45 @@ struct Report {
     passed: bool,
 }
 
-fn kill(times: u64, test: &str) -> Result<(), Failure> {
-    process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let binary = process::release_binary()?;
+/// End-to-end tests of one binary, and the variable that says how much they do.
+struct EndToEnd {
+    binary: &'static str,
+    filter: &'static str,
+    variable: &'static str,
+}
+
+fn kill(times: u64, tests: &EndToEnd) -> Result<(), Failure> {
     let mut left = times;
     while left > 0 {
         let now = left.min(KILLS_PER_LIFE);
-        let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", test, "--", "--nocapture"]);
-        process::run(tests.env("MUSTER_KILLS", now.to_string()).env("MUSTER_BIN", &binary))?;
+        end_to_end(tests, now)?;
         left -= now;
     }
     Ok(())
 }
 
-/// Runs one end-to-end test with so much more to do.
-fn under_fire(test: &str, variable: &str, amount: u64) -> Result<(), Failure> {
+/// Runs end-to-end tests with so much to do.
+fn end_to_end(tests: &EndToEnd, amount: u64) -> Result<(), Failure> {
     process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let mut tests = cargo(&["test", "-q", "-p", "muster-tests", "--test", test, "--", "--nocapture"]);
-    process::run(tests.env(variable, amount.to_string()).env("MUSTER_BIN", process::release_binary()?))
-}
-
-/// Alone on the machine, for how long a takeover takes is told as well.
-fn fail_over(times: u64) -> Result<(), Failure> {
-    process::run(&mut cargo(&["build", "--release", "-p", "muster"]))?;
-    let tests = &["test", "-q", "-p", "muster-tests", "--test", "failover", "--", "--nocapture", "no_kill"];
-    let binary = process::release_binary()?;
-    process::run(cargo(tests).env("MUSTER_FAILOVERS", times.to_string()).env("MUSTER_BIN", binary))
+    let arguments = ["-q", "-p", "muster-tests", "--test", tests.binary, "--", "--nocapture", tests.filter];
+    let mut command = cargo(&["test"]);
+    command.args(arguments).env(tests.variable, amount.to_string());
+    process::run(command.env("MUSTER_BIN", process::release_binary()?))
 }
 
 fn simulate(seeds: u64) -> Result<(), Failure> {
     let run = &["run", "--release", "-p", "muster", "--", "simulate", "--seeds"];
     process::run(cargo(run).arg(seeds.to_string()))
 }
+
+const SERVER_KILL: EndToEnd = EndToEnd { binary: "devices", filter: "server_kill", variable: "MUSTER_KILLS" };
+const AGENT_KILL: EndToEnd = EndToEnd { binary: "devices", filter: "agent_kill", variable: "MUSTER_KILLS" };
+const SESSION_KILL: EndToEnd =
+    EndToEnd { binary: "frames", filter: "session_kill", variable: "MUSTER_FRAMES" };
+const POOL_WORKERS: EndToEnd = EndToEnd { binary: "pool", filter: "workers", variable: "MUSTER_JOBS" };
+const COURT_KILL: EndToEnd = EndToEnd { binary: "court", filter: "kill", variable: "MUSTER_EVENTS" };
+const LEADER_KILL: EndToEnd = EndToEnd { binary: "cluster", filter: "no_kill", variable: "MUSTER_FAILOVERS" };
+const CANONICAL: EndToEnd = EndToEnd { binary: "pool", filter: "canonical", variable: "MUSTER_DOCUMENTS" };
 
 /// What `cargo xtask soak --help` prints.
 pub(crate) const HELP: &str = "\

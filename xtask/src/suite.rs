@@ -6,6 +6,7 @@
 use crate::failure::Failure;
 use crate::options;
 use crate::process::{self, cargo};
+use crate::slowest;
 
 /// Runs the tests of the crates; nextest leaves out those in documentation, so they follow.
 pub(crate) fn crates() -> Result<(), Failure> {
@@ -13,7 +14,7 @@ pub(crate) fn crates() -> Result<(), Failure> {
         return process::run(cargo(&["test"]).args(EVERYTHING).args(["--exclude", END_TO_END]));
     }
     let filter = format!("not package({END_TO_END})");
-    process::run(cargo(&["nextest", "run"]).args(EVERYTHING).args(["-E", &filter]))?;
+    slowest::named_after(cargo(&["nextest", "run"]).args(EVERYTHING).args(["-E", &filter]))?;
     process::run(cargo(&["test", "--quiet", "--doc"]).args(EVERYTHING))
 }
 
@@ -26,15 +27,13 @@ pub(crate) fn end_to_end(arguments: &[String]) -> Result<(), Failure> {
         let path = binary.display();
         return Err(Failure::Refused(format!("no {path}; next: run `cargo build --release -p muster`")));
     }
-    let mut command = if has_nextest() {
-        let mut command = cargo(&["nextest", "run"]);
-        let filter = format!("package({END_TO_END})");
-        command.args(EVERYTHING).args(["--no-fail-fast", "--test-threads", AT_ONCE, "-E", &filter]);
-        command
-    } else {
-        cargo(&["test", "--no-fail-fast", "-p", END_TO_END])
-    };
-    process::run(command.env("MUSTER_BIN", binary))
+    if !has_nextest() {
+        return process::run(cargo(&["test", "--no-fail-fast", "-p", END_TO_END]).env("MUSTER_BIN", binary));
+    }
+    let mut command = cargo(&["nextest", "run"]);
+    let filter = format!("package({END_TO_END})");
+    command.args(EVERYTHING).args(["--no-fail-fast", "--test-threads", AT_ONCE, "-E", &filter]);
+    slowest::named_after(command.env("MUSTER_BIN", binary))
 }
 
 fn has_nextest() -> bool {

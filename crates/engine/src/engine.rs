@@ -1,9 +1,10 @@
 //! The engine: one state, changed by one command after the other.
 
-use crate::{decide::Context, execute::Execution, state::State};
+use crate::{Context, devices::state::State, execute::Execution};
 use alloc::{vec, vec::Vec};
 use muster_model::{
-    Change, Command, Event, Explanation, Key, Name, Rejection, Reply, ReportKind, Scope, Settings, Strangers,
+    Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, Key, Name, PoolCause, PoolJobId,
+    PoolStatus, PoolWorkerId, Rejection, Reply, ReportKind, ScheduleRecord, Scope, Settings, Strangers,
     Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
 };
 
@@ -13,12 +14,12 @@ pub struct Engine {
     pub(crate) state: State,
 }
 
-/// What became of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub struct Executed {
-    /// What the sender is told.
+    /// Reply to the sender.
     pub result: Result<Reply, Rejection>,
-    /// What became true, in order.
+    /// Events, in order.
     pub events: Vec<Event>,
 }
 
@@ -34,12 +35,10 @@ impl Engine {
     /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
     pub fn plant(&mut self, mutant: crate::Mutant) {
-        self.state.mutant = Some(mutant);
-        self.state.farm.mutant = Some(mutant);
-        self.state.pool.mutant = Some(mutant);
+        self.state.plant(mutant);
     }
 
-    /// What a command needs to know that memory may have forgotten.
+    /// Facts that a command needs and that memory may have forgotten.
     #[must_use]
     pub fn keys(&self, command: &Command) -> Vec<Key> {
         let state = &self.state;
@@ -97,12 +96,11 @@ impl Engine {
         Executed { result, events: execution.events }
     }
 
-    /// When the driver must next send `Tick`; an early tick decides nothing.
+    /// Time when the driver must next send `Tick`; an early tick decides nothing.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let frames = self.state.farm.timers.first().map(|(at, _)| *at);
-        let pool = self.state.pool.timers.first().map(|(at, _)| *at);
-        [self.state.timers.next(), frames, pool].into_iter().flatten().min()
+        let State { timers, farm, pool, .. } = &self.state;
+        [timers.next(), farm.timers.next(), pool.timers.next()].into_iter().flatten().min()
     }
 
     /// The rows that changed since the last call.
@@ -136,23 +134,23 @@ impl Engine {
         }
     }
 
-    /// Why something is not running (Q16); `None` when memory does not know it.
+    /// Reason why something is not running (Q16); `None` when memory does not know it.
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
-        crate::explain::explain(&self.state, subject, now)
+        crate::devices::explain::explain(&self.state, subject, now)
     }
 
-    /// What a scope names and nobody has yet (Q6).
+    /// Names in a scope that nobody has yet (Q6).
     #[must_use]
     pub fn strangers(&self, scope: &Scope) -> Strangers {
-        crate::strangers::strangers(&self.state, scope)
+        crate::devices::strangers::strangers(&self.state, scope)
     }
 
     /// Supply of these workers: running devices and target (Q21).
     #[must_use]
     pub fn supplies(&self, workers: &[Name]) -> Vec<WorkerSupply> {
         let known = workers.iter().filter_map(|name| self.state.workers.ix(name));
-        known.map(|ix| crate::rule::slot::supply(&self.state, ix)).collect()
+        known.map(|ix| crate::devices::rule::slot::supply(&self.state, ix)).collect()
     }
 
     /// A task as it stands; `None` when memory does not know it.
@@ -160,5 +158,45 @@ impl Engine {
     pub fn task(&self, id: TaskId) -> Option<TaskRecord> {
         let live = self.state.task(id).map(|task| self.state.task_record(id, task));
         live.or_else(|| self.state.recent.tasks.get(&id).map(|task| (**task).clone()))
+    }
+
+    /// Effects that must happen outside once the changes taken before are durable.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.state.farm.take_effects()
+    }
+
+    /// Views of sessions: what memory knows beyond the store.
+    #[must_use]
+    pub fn frame_view(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
+        self.state.farm.view(query, now)
+    }
+
+    /// The signs of life of the pool's workers since the last call.
+    pub fn take_pool_sightings(&mut self) -> Vec<(PoolWorkerId, Timestamp)> {
+        self.state.pool.take_sightings()
+    }
+
+    /// The pool, counted.
+    #[must_use]
+    pub fn pool_status(&self) -> PoolStatus {
+        self.state.pool.status()
+    }
+
+    /// Reason why a job of the pool is not done yet; `None` when memory does not know it.
+    #[must_use]
+    pub fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
+        self.state.pool.explain(job)
+    }
+
+    /// The schedule whose slot is due first, and that slot (Q17).
+    #[must_use]
+    pub fn first_schedule(&self) -> Option<(Timestamp, &ScheduleRecord)> {
+        self.state.schedules.first_due()
+    }
+
+    /// The figures in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.state.settings
     }
 }

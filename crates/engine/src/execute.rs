@@ -1,19 +1,20 @@
 //! One match over all commands: each is decided, what it makes true is applied, and what follows is settled.
 
 use crate::{
-    decide::{
-        Context, Decision, Refused,
-        attempt::{self, End},
-        cancel, claim, operate, presence, pull, report, settle, submit, tick,
+    devices::{
+        decide::{
+            claim::{self, Claim, End},
+            job, operate, pull, report, tick,
+        },
+        rule::{heartbeat, liveness},
+        state::State,
     },
-    rule::heartbeat,
-    state::State,
+    kernel::{Context, Decided, Decision, Refused},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use muster_model::{
-    AccountCommand, AccountReply, Command, Event, FrameCommand, FrameReply, JobId, JobReply, JobStatus,
-    Millis, Name, Outcome, PoolCommand, PoolReply, Pull, PullReply, Recorded, Rejection, Reply, Report,
-    ScheduleCommand, SweepReply, TaskRecord,
+    Command, Event, JobId, JobReply, JobStatus, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
+    Report, SweepReply, TaskRecord,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -33,8 +34,8 @@ impl Execution<'_> {
     pub(crate) fn carry_out(&mut self, command: Command) -> Result<Reply, Rejection> {
         let (state, context) = (&*self.state, self.context);
         Ok(match command {
-            Command::Submit(submission) => self.job(submit::decide(state, submission, context)?),
-            Command::Cancel { job } => self.job(cancel::decide(state, job, context)?),
+            Command::Submit(submission) => self.job(job::submit(state, submission, context))?,
+            Command::Cancel { job } => self.job(job::cancel(state, job, context))?,
             Command::Pull(pull) => Reply::Pulled(self.pull(pull)),
             Command::Heartbeat { worker } => {
                 self.meet(&worker);
@@ -42,10 +43,12 @@ impl Execution<'_> {
                 Reply::Done
             }
             Command::Report(report) => Reply::Recorded(self.report(*report)?),
-            Command::Claim { worker, max, lease } => Reply::Claimed(self.claim(&worker, max, lease)),
+            Command::Claim { worker, max, lease } => {
+                Reply::Claimed(self.claim(&Claim { worker: &worker, max, lease }))
+            }
             Command::Renew { task, worker, lease } => {
-                let decision = claim::renew(state, task, (&worker, lease), context)?;
-                Reply::Renewed(self.apply(decision))
+                let claim = Claim { worker: &worker, max: 1, lease };
+                Reply::Renewed(self.conclude(claim::renew(state, task, &claim, context))?)
             }
             Command::Complete { task, worker, result } => {
                 self.end_attempt(End { task, worker, outcome: Outcome::Succeeded, result })?
@@ -56,61 +59,48 @@ impl Execution<'_> {
             }
             Command::Tick => self.follow_timers(),
             Command::Sweep => Reply::Swept(self.sweep()),
-            Command::Label { lane, labels } => self.done(operate::label(state, lane, labels, context)?),
+            Command::Label { lane, labels } => self.done(operate::label(state, lane, labels, context))?,
             Command::ReturnToService { lane, note } => {
-                self.done(operate::return_to_service(state, lane, note, context)?)
+                self.done(operate::return_to_service(state, lane, note, context))?
             }
-            Command::Drain { worker } => self.done(operate::drain(state, worker, true, context)?),
-            Command::Resume { worker } => self.done(operate::drain(state, worker, false, context)?),
-            Command::SetCap { worker, cap } => self.done(operate::set_cap(state, worker, cap, context)?),
+            Command::Drain { worker } => self.done(operate::drain(state, worker, true, context))?,
+            Command::Resume { worker } => self.done(operate::drain(state, worker, false, context))?,
+            Command::SetCap { worker, cap } => self.done(operate::set_cap(state, worker, cap, context))?,
             Command::RotateSecret { worker, hash } => {
-                self.done(operate::rotate_secret(state, worker, hash, context)?)
+                self.done(operate::rotate_secret(state, worker, hash, context))?
             }
-            Command::Frames(command) => Reply::Frames(self.frames(command)?),
-            Command::Pool(command) => Reply::Pool(self.pool(command)?),
-            Command::Accounts(command) => Reply::Accounts(self.accounts(command)?),
-            Command::Schedules(command) => self.schedules(command)?,
-        })
-    }
-
-    fn frames(&mut self, command: FrameCommand) -> Result<FrameReply, Rejection> {
-        let decision = crate::frames::carry_out(&self.state.farm, command, self.context);
-        self.apply(Decision::done(decision.events));
-        decision.result.map_err(Rejection::Frames)
-    }
-
-    fn pool(&mut self, command: PoolCommand) -> Result<PoolReply, Rejection> {
-        let result = crate::pool::carry_out(&mut self.state.pool, command, (self.context, &mut self.events));
-        self.settle();
-        result.map_err(Rejection::Pool)
-    }
-
-    fn accounts(&mut self, command: AccountCommand) -> Result<AccountReply, Rejection> {
-        let decided = crate::accounts::carry_out(&self.state.accounts, command, self.context);
-        let (events, reply) = decided.map_err(Rejection::Accounts)?;
-        self.apply(Decision::done(events));
-        Ok(reply)
-    }
-
-    fn schedules(&mut self, command: ScheduleCommand) -> Result<Reply, Rejection> {
-        let decision = crate::schedules::decide(self.state, command, self.context)?;
-        Ok(match self.apply(decision) {
-            Reply::Job(job) => Reply::Job(self.with_current_status(job)),
-            reply => reply,
+            Command::Frames(command) => {
+                let decided = crate::frames::decide(&state.farm, command, context);
+                Reply::Frames(self.conclude(decided).map_err(Rejection::Frames)?)
+            }
+            Command::Pool(command) => {
+                let result = crate::pool::Steps::new(self).carry_out(command);
+                self.settle();
+                Reply::Pool(result.map_err(Rejection::Pool)?)
+            }
+            Command::Accounts(command) => {
+                let decided = crate::accounts::decide(&state.accounts, command, context);
+                Reply::Accounts(self.conclude(decided).map_err(Rejection::Accounts)?)
+            }
+            Command::Schedules(command) => {
+                match self.conclude(crate::schedules::decide(state, command, context))? {
+                    Reply::Job(job) => Reply::Job(self.with_current_status(job)),
+                    reply => reply,
+                }
+            }
         })
     }
 
     /// Applies a decision about a job. A repeat, which changes nothing, is answered as the first time was.
-    fn job(&mut self, decision: Decision<JobReply>) -> Reply {
-        let is_repeat = decision.events.is_empty();
-        let reply = self.apply(decision);
-        Reply::Job(if is_repeat { reply } else { self.with_current_status(reply) })
+    fn job(&mut self, decided: Decided<JobReply>) -> Result<Reply, Rejection> {
+        let is_repeat = decided.as_ref().is_ok_and(|decision| decision.events.is_empty());
+        let reply = self.conclude(decided)?;
+        Ok(Reply::Job(if is_repeat { reply } else { self.with_current_status(reply) }))
     }
 
-    /// Applies a decision that has nothing to tell.
-    fn done(&mut self, decision: Decision) -> Reply {
-        self.apply(decision);
-        Reply::Done
+    /// Applies a decision without a reply.
+    fn done(&mut self, decided: Decided) -> Result<Reply, Rejection> {
+        self.conclude(decided).map(|()| Reply::Done)
     }
 
     /// A pull is three decisions: who speaks, what is attached there, and what it is given on that ground.
@@ -128,18 +118,12 @@ impl Execution<'_> {
     fn report(&mut self, report: Report) -> Result<Recorded, Rejection> {
         self.meet(&report.worker);
         self.expect_heartbeat(&report.worker);
-        match report::decide(self.state, report, self.context) {
-            Ok(decision) => Ok(self.apply(decision)),
-            Err(Refused { events, rejection }) => {
-                self.apply(Decision::done(events));
-                Err(rejection)
-            }
-        }
+        self.conclude(report::decide(self.state, report, self.context))
     }
 
-    fn claim(&mut self, worker: &Name, max: u32, lease: Millis) -> Vec<TaskRecord> {
-        self.see(worker);
-        self.apply(claim::decide(self.state, worker, (max, lease), self.context));
+    fn claim(&mut self, claim: &Claim<'_>) -> Vec<TaskRecord> {
+        self.see(claim.worker);
+        self.apply(claim::decide(self.state, claim, self.context));
         let grants = self.events.iter().filter_map(|event| match event {
             Event::LeaseGranted(grant) => Some(grant.task),
             _ => None,
@@ -150,7 +134,7 @@ impl Execution<'_> {
     /// Ends an attempt; the reply is the task as it is afterwards.
     fn end_attempt(&mut self, end: End) -> Result<Reply, Rejection> {
         let id = end.task;
-        self.apply(attempt::decide(self.state, end, self.context)?);
+        self.conclude(claim::end(self.state, end, self.context))?;
         let live = self.state.task(id).map(|task| Box::new(self.state.task_record(id, task)));
         let task = live.or_else(|| report::ended_task(self.state, id, self.context));
         Ok(Reply::Task(task.expect("a task whose attempt ended is live, or ended just now")))
@@ -169,26 +153,39 @@ impl Execution<'_> {
 
     fn follow_timers(&mut self) -> Reply {
         for _ in 0..TIMERS_PER_TICK {
-            let due = tick::next_due(self.state, self.context)
-                .or_else(|| crate::frames::next_due(&mut self.state.farm, self.context));
-            let Some(due) = due else {
-                if crate::pool::next_due(&mut self.state.pool, self.context, &mut self.events).is_none() {
-                    break;
-                }
-                continue;
-            };
-            self.apply(Decision::done(due));
-            for ix in core::mem::take(&mut self.state.dirty.rearm) {
-                self.state.arm(ix);
+            if !self.follow_next_timer() {
+                break;
             }
         }
         self.settle();
         Reply::Done
     }
 
+    /// Takes the next due timer and applies what follows from it. Returns whether one was due.
+    fn follow_next_timer(&mut self) -> bool {
+        let (now, context) = (self.context.now, self.context);
+        if let Some(timer) = tick::take_due(self.state, now) {
+            self.apply(Decision::done(tick::decide(self.state, timer, context)));
+            for ix in core::mem::take(&mut self.state.dirty.rearm) {
+                self.state.arm(ix);
+            }
+        } else if let Some(timer) = self.state.farm.take_due(now) {
+            let due = crate::frames::decide_due(&self.state.farm, &timer, context);
+            if due.is_empty() {
+                self.state.farm.rearm(&timer, now);
+            }
+            self.apply(Decision::done(due));
+        } else if let Some(timer) = self.state.pool.take_due(now) {
+            crate::pool::Steps::new(self).follow(timer);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Enrols whoever speaks for the first time, and notes the sign of life.
     fn meet(&mut self, worker: &Name) {
-        let appeared = presence::appear(self.state, worker, self.context.now);
+        let appeared = liveness::appear(self.state, worker, self.context.now);
         self.apply(Decision::done(appeared));
         self.see(worker);
     }
@@ -226,33 +223,47 @@ impl Execution<'_> {
         self.state.workers[ix].last_seen = now.max(self.state.workers[ix].last_seen);
         self.state.dirty.sighted.insert(ix);
         if !self.state.workers[ix].online {
-            let appeared = presence::appear(self.state, worker, now);
+            let appeared = liveness::appear(self.state, worker, now);
             self.apply(Decision::done(appeared));
         }
     }
 
-    /// Makes a decision true, and whatever follows from it.
-    fn apply<R>(&mut self, decision: Decision<R>) -> R {
-        for event in &decision.events {
-            self.state.apply(event);
+    /// Applies the outcome of a decision; a rejection may have events as well.
+    fn conclude<R, X>(&mut self, decided: Decided<R, X>) -> Result<R, X> {
+        match decided {
+            Ok(decision) => Ok(self.apply(decision)),
+            Err(Refused { events, rejection }) => {
+                self.apply(Decision::done(events));
+                Err(rejection)
+            }
         }
-        self.events.extend(decision.events);
+    }
+
+    /// Applies a decision and settles what follows from it.
+    fn apply<R>(&mut self, decision: Decision<R>) -> R {
+        self.step(decision.events);
         self.settle();
         decision.reply
     }
 
+    /// Applies the events of one step of a command; what follows from them is settled when all steps are done.
+    pub(crate) fn step(&mut self, events: impl IntoIterator<Item: Into<Event>>) {
+        for event in events {
+            let event = event.into();
+            self.state.apply(&event);
+            self.events.push(event);
+        }
+    }
+
     fn settle(&mut self) {
         loop {
-            let mut follow = settle::consequences(self.state, self.context);
+            let mut follow = tick::consequences(self.state, self.context);
             follow.extend(self.state.farm.consequences(self.context));
-            self.state.pool.consequences(self.context.now, &mut self.events);
+            crate::pool::Steps::new(self).ban_dissenters();
             if follow.is_empty() {
                 return;
             }
-            for event in &follow {
-                self.state.apply(event);
-            }
-            self.events.extend(follow);
+            self.step(follow);
         }
     }
 

@@ -3,36 +3,24 @@
 //! Pure: no clock, no randomness, no IO, no async, no serialisation. Time, random bytes and facts from
 //! the store are handed in with each command, so the same commands give the same state, always.
 //!
-//! [`Engine::execute`] is the whole of it: a command is decided (`decide/`, one file per command, with
-//! the rules of `rule/`), what it makes true is applied (`apply/`), and what follows from that is
-//! settled until nothing more follows. What changed is handed to the store by
-//! [`Engine::take_changes`]; [`Restoring`] builds the same state back from what the store kept.
+//! [`Engine::execute`] is the whole of it: a command is decided, its events are applied, and what follows from them is
+//! settled until nothing more follows. `kernel/` has what all domains share; `devices/`, `frames/`, `pool/`, `accounts/`
+//! and `schedules.rs` are the domains. What changed is handed to the store by [`Engine::take_changes`]; [`Restoring`]
+//! builds the same state back from what the store kept.
 #![no_std]
 extern crate alloc;
 
 mod accounts;
-mod apply;
-mod beside;
-mod decide;
+mod devices;
 mod engine;
 mod execute;
-mod explain;
 mod frames;
-mod invariant;
+mod kernel;
 mod mutant;
 mod pool;
-mod record;
-mod restore;
-mod rule;
 mod schedules;
-#[cfg(test)]
-mod script;
-mod state;
-mod strangers;
-mod waiting;
 
-pub use decide::Context;
+pub use devices::restore::Restoring;
 pub use engine::{Engine, Executed};
+pub use kernel::{Context, Waiter, Woken};
 pub use mutant::Mutant;
-pub use restore::Restoring;
-pub use waiting::{Waiter, Woken};

@@ -71,11 +71,11 @@ pub enum Mutant {
     SilenceIgnored,
     /// The ids of an attempt that is over stay live (S13).
     ChunkNotRetired,
-    /// Which ids were granted is not given to the store (S12).
+    /// Granted ids are not given to the store (S12).
     AllocatorNotWritten,
     /// A restart forgets the further ids of an attempt (S13).
     ExtraIdsForgotten,
-    /// What replaces what is not written down (S16).
+    /// Replays are not written down (S16).
     ReplayForgotten,
     /// Waiting requests of workers are not looked at when frames appear (invariant 13).
     AskerNotWoken,
@@ -89,7 +89,7 @@ pub enum Mutant {
     LostGivenWork,
     /// Whoever is in quarantine may enrol anew (S9).
     QuarantinedRegisters,
-    /// What an earlier incarnation held is not given back (S1).
+    /// Ranges of an earlier incarnation are not given back (S1).
     IncarnationKeepsRange,
     /// Assignments of an earlier term go on as if nothing had been (S19).
     TermForgotten,

@@ -5,20 +5,19 @@
 mod tests;
 
 use crate::{
-    Context, Mutant,
-    decide::{Decided, Decision, submit},
-    state::State,
+    Mutant,
+    devices::{decide::job, state::State},
+    kernel::{Context, Decided, Decision},
 };
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
     format,
     string::String,
-    vec,
     vec::Vec,
 };
 use muster_model::{
-    Cause, Change, Event, JobId, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId,
+    Cause, Change, JobId, Rejection, Reply, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId,
     ScheduleRecord, ScheduleRejection, Submission, SubmissionKey, Timestamp,
 };
 
@@ -45,11 +44,14 @@ pub(crate) fn decide(state: &State, command: ScheduleCommand, context: &Context<
             known(state, schedule)?;
             Ok(done(ScheduleEvent::Deleted { schedule, at }))
         }
-        ScheduleCommand::Fire { schedule, slot, next_at } => fire(state, schedule, (slot, next_at), context),
+        ScheduleCommand::Fire { schedule, slot, next_at } => {
+            let due = Occurrence { slot, next_at };
+            fire(state, schedule, &due, context)
+        }
         ScheduleCommand::Skip { schedule, next_at } => {
             let due = known(state, schedule)?.draft.next_at;
             if due.is_none() || next_at.is_some_and(|next| Some(next) <= due) {
-                return Err(Rejection::Schedules(ScheduleRejection::SlotTaken));
+                return Err(Rejection::Schedules(ScheduleRejection::SlotTaken).into());
             }
             Ok(done(ScheduleEvent::Skipped { schedule, next_at, at }))
         }
@@ -63,43 +65,50 @@ fn create(state: &State, draft: ScheduleDraft, context: &Context<'_>) -> Decided
     let earlier = earlier.filter(|known| context.now < known.created_at + state.settings.key_retention);
     if let Some(earlier) = earlier {
         let same = earlier.draft.run.digest == draft.run.digest;
-        let reply = || Decision::new(Vec::new(), Reply::Schedule(Box::new(earlier.clone())));
-        return same.then(reply).ok_or(Rejection::KeyConflict);
+        let reply = || Decision::unchanged(Reply::Schedule(Box::new(earlier.clone())));
+        return same.then(reply).ok_or(Rejection::KeyConflict.into());
     }
     if schedules.records.len() >= SCHEDULES_MAX {
-        return Err(Rejection::Schedules(ScheduleRejection::TooMany { max: SCHEDULES_MAX }));
+        return Err(Rejection::Schedules(ScheduleRejection::TooMany { max: SCHEDULES_MAX }).into());
     }
     let JobId(id) = JobId::new(context.now, context.number(0));
     let (id, created_at) = (ScheduleId(id), context.now);
     let record = Box::new(ScheduleRecord { id, draft, last_slot: None, last_job: None, created_at });
-    let created = Event::Schedules(ScheduleEvent::Created(record.clone()));
-    Ok(Decision::new(vec![created], Reply::Schedule(record)))
+    Ok(Decision::new([ScheduleEvent::Created(record.clone())], Reply::Schedule(record)))
 }
 
-/// A slot before the next one was dealt with, whoever asks again: an earlier term, or a request that was repeated.
+/// The occurrence to fire, and the one that follows it.
+struct Occurrence {
+    slot: Timestamp,
+    next_at: Option<Timestamp>,
+}
+
+/// Submits the job of an occurrence. One before the next was dealt with already, whoever asks again: an earlier term, or
+/// a request that was repeated.
 fn fire(
     state: &State,
     schedule: ScheduleId,
-    (slot, next_at): (Timestamp, Option<Timestamp>),
+    occurrence: &Occurrence,
     context: &Context<'_>,
 ) -> Decided<Reply> {
+    let Occurrence { slot, next_at } = *occurrence;
     let record = known(state, schedule)?;
     let fresh = record.draft.next_at.is_some_and(|next| next <= slot);
     let fresh = fresh || state.has_bug(Mutant::SlotFiredAgain);
     let onward = next_at.is_none_or(|next| next > slot);
     if !fresh || !onward || slot > context.now {
-        return Err(Rejection::Schedules(ScheduleRejection::SlotTaken));
+        return Err(Rejection::Schedules(ScheduleRejection::SlotTaken).into());
     }
     let mut run = Submission { key: None, ..record.draft.run.clone() };
     run.payload.schedule = Some(schedule);
-    let Decision { mut events, reply } = submit::decide(state, Box::new(run), context)?;
+    let Decision { mut events, reply } = job::submit(state, Box::new(run), context)?;
     let fired = ScheduleEvent::Fired { schedule, slot, next_at, job: reply.job, at: context.now };
-    events.insert(0, Event::Schedules(fired));
-    Ok(Decision::new(events, Reply::Job(reply)))
+    events.insert(0, fired.into());
+    Ok(Decision { events, reply: Reply::Job(reply) })
 }
 
 fn done(event: ScheduleEvent) -> Decision<Reply> {
-    Decision::new(vec![Event::Schedules(event)], Reply::Done)
+    Decision::new([event], Reply::Done)
 }
 
 fn known(state: &State, schedule: ScheduleId) -> Result<&ScheduleRecord, Rejection> {
@@ -144,7 +153,7 @@ impl Schedules {
         Some((*slot, self.records.get(id)?))
     }
 
-    /// What a schedule waits for (Q16).
+    /// Explains what a schedule waits for (Q16).
     pub(crate) fn explain(&self, id: ScheduleId, now: Timestamp) -> Option<Cause> {
         let ScheduleRecord { draft, last_job, .. } = self.records.get(&id)?;
         let (missed, last_job) = (draft.missed, *last_job);

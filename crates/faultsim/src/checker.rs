@@ -18,6 +18,8 @@ mod row;
 mod term;
 mod timing;
 
+pub(crate) use agent::Written;
+
 use crate::{
     client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
 };

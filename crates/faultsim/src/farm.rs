@@ -4,17 +4,20 @@ mod director;
 mod plain;
 mod real;
 mod rig;
+mod wire;
 
 pub(crate) use director::{Director, Duty, FarmView};
 pub(crate) use rig::Rig;
+pub(crate) use wire::push_body;
 
 use crate::{
-    checker::Verdict,
+    checker::{Broken, Verdict},
     coordinator::Push,
     network::{Sender, Ticket},
     planted::Planted,
     scene::Scene,
 };
+use muster_contract_simulation::Task;
 use muster_model::{Millis, Rejection, Reply, Timestamp};
 use plain::Plain;
 use real::Real;
@@ -158,30 +161,31 @@ impl Renderer {
         if !self.rig().up || incarnation != self.rig().incarnation {
             return Ok(());
         }
-        match (self, chore) {
-            (Self::Real(real), Chore::Real(chore)) => real.act(chore, scene),
-            (Self::Plain(plain), Chore::Plain(chore)) => {
-                plain.act(chore, scene);
-                Ok(())
-            }
-            _ => Ok(()),
+        match (&mut *self, chore) {
+            (Self::Real(real), Chore::Real(chore)) => real.act(chore, scene)?,
+            (Self::Plain(plain), Chore::Plain(chore)) => plain.act(chore, scene),
+            _ => {}
         }
+        self.rig().verdict()
     }
 
-    /// An answer reaches it; one it no longer waits for is nothing to it.
+    /// A reply reaches it, phrased as the server does; one it no longer waits for is nothing to it.
     pub(crate) fn hear(
         &mut self,
-        (ticket, result): (&Ticket, Result<Reply, Rejection>),
+        ticket: &Ticket,
+        result: &Result<Reply, Rejection>,
         scene: &mut Scene,
     ) -> Verdict {
-        match self {
-            _ if !self.rig().up => Ok(()),
-            Self::Real(real) => real.hear((ticket, Some(result)), scene),
-            Self::Plain(plain) => {
-                plain.hear(ticket, result, scene);
-                Ok(())
-            }
+        if !self.rig().up {
+            return Ok(());
         }
+        let response = wire::respond(&ticket.command, result, scene.plan.settings.frames.heartbeat);
+        wire::check_told(result, &response)?;
+        match self {
+            Self::Real(real) => real.hear(ticket, response, scene)?,
+            Self::Plain(plain) => plain.hear(ticket, response, scene),
+        }
+        self.rig().verdict()
     }
 
     /// It is told that the coordinator is away; a model does not understand.
@@ -196,7 +200,7 @@ impl Renderer {
     pub(crate) fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
         match self {
             _ if !self.rig().up => Ok(()),
-            Self::Real(real) => real.hear((ticket, None), scene),
+            Self::Real(real) => real.turned_out(ticket, scene),
             Self::Plain(plain) => {
                 plain.turned_out(ticket, scene);
                 Ok(())
@@ -205,17 +209,25 @@ impl Renderer {
     }
 
     /// A task is pushed here; tells whether it is taken, where anybody says so.
-    pub(crate) fn pushed(
-        &mut self,
-        push: &Push,
-        scene: &mut Scene,
-    ) -> Result<Option<bool>, crate::checker::Broken> {
+    pub(crate) fn pushed(&mut self, push: &Push, scene: &mut Scene) -> Result<Option<bool>, Broken> {
         match self {
             _ if !self.rig().up || self.rig().deaf_until > scene.now => Ok(None),
             _ if self.rig().token != push.token => Ok(Some(false)),
-            Self::Real(real) => real.pushed(&push.handout, scene).map(Some),
-            Self::Plain(plain) => Ok(plain.pushed(&push.handout, scene)),
+            _ => self.take_pushed(push, scene),
         }
+    }
+
+    fn take_pushed(&mut self, push: &Push, scene: &mut Scene) -> Result<Option<bool>, Broken> {
+        let Ok(task) = Task::read(&push.body) else { return Ok(Some(false)) };
+        wire::check_pushed(&task, &push.handout)?;
+        let taken = match self {
+            Self::Real(real) => real.pushed(task, scene).map(Some)?,
+            Self::Plain(plain) => {
+                wire::handout_of(&task).map_or(Some(false), |handout| plain.pushed(&handout, scene))
+            }
+        };
+        self.rig().verdict()?;
+        Ok(taken)
     }
 
     fn recover(&mut self, scene: &mut Scene) -> Verdict {

@@ -15,6 +15,7 @@ use agent::Agent;
 use muster_agent::core::Status;
 use muster_model::{Attachment, Name};
 use plain::{Plain, Style};
+use std::ops::RangeInclusive;
 
 pub(crate) use site::{Attached, Site};
 
@@ -33,6 +34,13 @@ pub(crate) enum Chore {
     Agent(agent::Chore),
     /// As a model.
     Plain(plain::Chore),
+}
+
+/// Something that a node planned in one of its lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planned {
+    pub(crate) chore: Chore,
+    pub(crate) incarnation: u32,
 }
 
 impl Node {
@@ -76,7 +84,7 @@ impl Node {
     /// Does something by itself; one that has crashed meanwhile does not.
     pub(crate) fn act(
         &mut self,
-        (chore, incarnation): (Chore, u32),
+        Planned { chore, incarnation }: Planned,
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
@@ -245,4 +253,4 @@ impl From<plain::Chore> for Chore {
 }
 
 /// How long a sender waits for an answer that should come at once.
-const PATIENCE_MS: (i64, i64) = (3_000, 8_000);
+const PATIENCE_MS: RangeInclusive<i64> = 3_000..=8_000;

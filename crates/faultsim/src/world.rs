@@ -10,7 +10,7 @@ use crate::{
     farm::{Duty, Farm},
     fault::Fault,
     network::Sender,
-    node::Node,
+    node::{Node, Planned},
     planted::Planted,
     pool::{Duty as PoolDuty, Pool},
     scene::Scene,
@@ -150,7 +150,7 @@ impl World {
             }
             Happening::Server(chore) => self.coordinator.act(*chore, scene, checker),
             Happening::Node { node, incarnation, chore } => {
-                self.nodes[node].act((chore, incarnation), scene, checker)
+                self.nodes[node].act(Planned { chore, incarnation }, scene, checker)
             }
             Happening::Renderer { renderer, incarnation, chore } => {
                 self.farm.renderers[renderer].act((chore, incarnation), scene)

@@ -15,7 +15,7 @@ pub(crate) use seal::{HOPS, PEER, PROOF};
 use crate::{
     admission::is_page,
     coordinators::TlsError,
-    pass::{Stay, passed_on},
+    pass::{RequestHold, passed_on},
     places::Places,
 };
 use axum::{
@@ -42,7 +42,7 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 use tracing::Instrument;
-use way::{Trust, Way};
+use way::{LeaderConnections, Trust};
 
 /// Settings of a server that passes requests on.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ struct Parts {
     door: Arc<HttpSettings>,
     metrics: Arc<Metrics>,
     seal: Arc<Seal>,
-    way: Way,
+    way: LeaderConnections,
     trust: Trust,
     /// This server's own.
     address: String,
@@ -129,7 +129,7 @@ impl Forwarder {
             closing,
             door,
             metrics,
-            way: Way::new(Arc::clone(&seal))?,
+            way: LeaderConnections::new(Arc::clone(&seal))?,
             seal,
             trust: Trust::default(),
             address,
@@ -245,7 +245,7 @@ impl Parts {
         match journey.travel().await? {
             End::Here(body) => Ok(Passed::Back(Request::from_parts(parts, body))),
             End::There(answer, address) => {
-                let answer = passed_on(answer, Stay { places: vec![place], until: None })?;
+                let answer = passed_on(answer, RequestHold { places: vec![place], until: None })?;
                 Ok(Passed::On(Tail::of(answer, self, &address)))
             }
         }

@@ -38,7 +38,7 @@ pub(crate) async fn pass(
     gateway.limiter.count_address(address, Instant::now())?;
     let (parts, body) = request.into_parts();
     admit(&parts, &gateway.rules)?;
-    let mut stay = Stay { places: vec![gateway.room.take_for(address)?], until: None };
+    let mut stay = RequestHold { places: vec![gateway.room.take_for(address)?], until: None };
     if is_open(parts.uri.path()) {
         stay.until = Some(Instant::now() + gateway.open_max);
     } else {
@@ -196,14 +196,14 @@ const RECOGNISED: [&str; 4] = ["/jobs", "/jobs/batch", "/api/runs", "/api/schedu
 const RETRIED: [&str; 2] = ["/jobs/", "/api/runs/"];
 
 /// Resources that a request holds until its answer has ended.
-pub(crate) struct Stay {
+pub(crate) struct RequestHold {
     pub(crate) places: Vec<Place>,
     /// When it must have ended.
     pub(crate) until: Option<Instant>,
 }
 
 /// Makes the answer to the caller. Its body passes piece by piece, and keeps the request's places until its end.
-pub(crate) fn passed_on(answer: Response<Incoming>, stay: Stay) -> Result<Response<Body>, Problem> {
+pub(crate) fn passed_on(answer: Response<Incoming>, stay: RequestHold) -> Result<Response<Body>, Problem> {
     let (mut parts, body) = answer.into_parts();
     let has_two_lengths = parts.headers.contains_key(header::TRANSFER_ENCODING)
         && parts.headers.contains_key(header::CONTENT_LENGTH);
@@ -213,17 +213,17 @@ pub(crate) fn passed_on(answer: Response<Incoming>, stay: Stay) -> Result<Respon
     }
     request_headers::strip(&mut parts.headers);
     let time = stay.until.map(|until| Box::pin(tokio::time::sleep_until(until)));
-    Ok(Response::from_parts(parts, Body::new(Passing { body, time, _places: stay.places })))
+    Ok(Response::from_parts(parts, Body::new(PassingBody { body, time, _places: stay.places })))
 }
 
 /// A body that passes, without trailers.
-struct Passing<B> {
+struct PassingBody<B> {
     body: B,
     time: Option<Pin<Box<Sleep>>>,
     _places: Vec<Place>,
 }
 
-impl<B> HttpBody for Passing<B>
+impl<B> HttpBody for PassingBody<B>
 where
     B: HttpBody<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
@@ -305,7 +305,7 @@ mod tests {
         for (time, wanted) in [(Some(60), 3), (None, 10)] {
             let pieces = stream::iter(0..10).map(|_| Ok::<_, Infallible>(Bytes::from_static(b"x")));
             let time = time.map(|time| Box::pin(tokio::time::sleep(Duration::from_secs(time))));
-            let body = Passing { body: Body::from_stream(pieces), time, _places: Vec::new() };
+            let body = PassingBody { body: Body::from_stream(pieces), time, _places: Vec::new() };
             let mut body = Body::new(body).into_data_stream();
             let mut read = 0;
             while let Some(Ok(_)) = body.next().await {

@@ -12,10 +12,10 @@ use std::{
 ///
 /// Only callers that hold a place are remembered, so there are never more of them than places.
 #[derive(Clone, Debug)]
-pub(crate) struct Places(Arc<Mutex<Taken>>);
+pub(crate) struct Places(Arc<Mutex<PlaceCounts>>);
 
 #[derive(Debug)]
-struct Taken {
+struct PlaceCounts {
     all: usize,
     all_max: usize,
     by_caller: HashMap<u128, usize>,
@@ -50,7 +50,7 @@ impl Places {
     }
 
     fn new(all_max: usize, share: usize) -> Self {
-        Self(Arc::new(Mutex::new(Taken { all: 0, all_max, by_caller: HashMap::new(), share })))
+        Self(Arc::new(Mutex::new(PlaceCounts { all: 0, all_max, by_caller: HashMap::new(), share })))
     }
 
     /// Takes a place for an address; of IPv6, for a /64.
@@ -72,7 +72,7 @@ impl Places {
         Ok(Place { places: self.clone(), caller })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
+    fn lock(&self) -> MutexGuard<'_, PlaceCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Scanner {
 
 /// Result of scanning some bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum ScanResult {
     /// A head ended after so many bytes; this is what to think of it.
     Head(usize, Result<(), Flaw>),
     /// A body is no body; nothing more may be read.
@@ -37,12 +37,12 @@ enum Within {
 
 impl Scanner {
     /// Reads on, up to the end of the next head.
-    pub(crate) fn scan(&mut self, bytes: &[u8]) -> Found {
+    pub(crate) fn scan(&mut self, bytes: &[u8]) -> ScanResult {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
             match self.within {
-                Within::Lost => return Found::BrokenBody,
+                Within::Lost => return ScanResult::BrokenBody,
                 Within::Body(left) | Within::Chunk(left) => at += self.skip(rest, left),
                 Within::Head | Within::ChunkLine | Within::ChunkEnd | Within::Trailers => {
                     let (taken, is_whole) = self.gather(rest);
@@ -53,7 +53,7 @@ impl Scanner {
                 }
             }
         }
-        Found::Nothing
+        ScanResult::Nothing
     }
 
     /// Steps over bytes of a body or a chunk, of which so many are left; says over how many.
@@ -89,7 +89,7 @@ impl Scanner {
         if self.within == Within::Head { HEAD_MAX } else { CHUNK_LINE_MAX }
     }
 
-    fn end_of_line(&mut self, at: usize, is_whole: bool) -> Option<Found> {
+    fn end_of_line(&mut self, at: usize, is_whole: bool) -> Option<ScanResult> {
         let in_head = self.within == Within::Head;
         let ended = if self.line.len() > self.line_max() {
             Err(Flaw::Unclear)
@@ -100,10 +100,10 @@ impl Scanner {
         };
         match ended {
             Ok(false) => None,
-            Ok(true) => Some(Found::Head(at, Ok(()))),
+            Ok(true) => Some(ScanResult::Head(at, Ok(()))),
             Err(flaw) => {
                 self.within = Within::Lost;
-                Some(if in_head { Found::Head(at, Err(flaw)) } else { Found::BrokenBody })
+                Some(if in_head { ScanResult::Head(at, Err(flaw)) } else { ScanResult::BrokenBody })
             }
         }
     }
@@ -189,9 +189,9 @@ mod tests {
         for mut piece in bytes.chunks(piece) {
             loop {
                 match scanner.scan(piece) {
-                    Found::Nothing => break,
-                    Found::BrokenBody => return (heads, false),
-                    Found::Head(at, judged) => {
+                    ScanResult::Nothing => break,
+                    ScanResult::BrokenBody => return (heads, false),
+                    ScanResult::Head(at, judged) => {
                         heads.push(judged);
                         piece = &piece[at..];
                     }
@@ -277,14 +277,14 @@ mod tests {
             let mut scanner = Scanner::default();
             let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(HEAD_MAX - 100));
             for piece in head.as_bytes().chunks(piece) {
-                assert_eq!(scanner.scan(piece), Found::Nothing);
+                assert_eq!(scanner.scan(piece), ScanResult::Nothing);
             }
             assert!(scanner.line.capacity() <= HEAD_MAX + 1, "{}", scanner.line.capacity());
-            assert!(matches!(scanner.scan(b"\r\n\r\n"), Found::Head(4, Ok(()))));
+            assert!(matches!(scanner.scan(b"\r\n\r\n"), ScanResult::Head(4, Ok(()))));
             assert!(scanner.line.capacity() <= LINE_KEPT, "{}", scanner.line.capacity());
         }
         let mut scanner = Scanner::default();
-        assert!(matches!(scanner.scan(&vec![b'x'; 10 * HEAD_MAX]), Found::Head(_, Err(Flaw::Unclear))));
+        assert!(matches!(scanner.scan(&vec![b'x'; 10 * HEAD_MAX]), ScanResult::Head(_, Err(Flaw::Unclear))));
         assert!(scanner.line.capacity() <= HEAD_MAX + 1, "{}", scanner.line.capacity());
     }
 }

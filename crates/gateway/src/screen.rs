@@ -2,7 +2,7 @@
 
 use crate::{
     head::Flaw,
-    scanner::{Found, Scanner},
+    scanner::{ScanResult, Scanner},
 };
 use std::{
     collections::VecDeque,
@@ -58,11 +58,11 @@ impl<S> Screen<S> {
         let mut at = 0;
         loop {
             match self.scanner.scan(&bytes[at..]) {
-                Found::Nothing => return Ok(bytes.len()),
-                Found::BrokenBody => {
+                ScanResult::Nothing => return Ok(bytes.len()),
+                ScanResult::BrokenBody => {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "a body in no clear form"));
                 }
-                Found::Head(length, verdict) => {
+                ScanResult::Head(length, verdict) => {
                     at += length;
                     self.verdicts.push(verdict);
                     if verdict.is_err() {

@@ -28,13 +28,13 @@ pub(crate) struct Tokens(Arc<Mutex<Memory>>);
 struct Memory {
     began: Instant,
     /// Strangers have a memory of their own: however many come, they do not push out anybody who is known.
-    known: Remembered,
-    unknown: Remembered,
+    known: VerdictCache,
+    unknown: VerdictCache,
     asking: HashMap<u128, watch::Receiver<Option<Standing>>>,
     asking_max: usize,
 }
 
-struct Remembered {
+struct VerdictCache {
     lasts: Duration,
     until: Cache<u128, Duration>,
 }
@@ -42,7 +42,7 @@ struct Remembered {
 impl Tokens {
     /// Remembers who is known for `known`, who is not for `unknown`, and lets `asking_max` questions be open.
     pub(crate) fn new(known: Duration, unknown: Duration, asking_max: usize) -> Self {
-        let (known, unknown) = (Remembered::new(known), Remembered::new(unknown));
+        let (known, unknown) = (VerdictCache::new(known), VerdictCache::new(unknown));
         let began = Instant::now();
         Self(Arc::new(Mutex::new(Memory { began, known, unknown, asking: HashMap::new(), asking_max })))
     }
@@ -119,7 +119,7 @@ impl Memory {
     }
 }
 
-impl Remembered {
+impl VerdictCache {
     fn new(lasts: Duration) -> Self {
         Self { lasts, until: Cache::new(TOKENS_MAX) }
     }

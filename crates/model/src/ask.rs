@@ -21,7 +21,7 @@ pub trait Ask: Into<Command> {
     /// Takes the reply to this request out of the engine's.
     ///
     /// # Panics
-    /// When it is the reply to another request. The engine replies to each command in one way; a test of the engine
+    /// The reply belongs to another request. The engine replies to each command in one way; a test of the engine
     /// holds it to that for every request.
     fn reply(reply: Reply) -> Self::Reply {
         let own = FromReply::from_reply(reply);

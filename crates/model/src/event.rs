@@ -1,4 +1,4 @@
-//! What became true.
+//! Events.
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use crate::{
@@ -110,9 +110,9 @@ pub enum Event {
 /// A lease as it was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Which task.
+    /// The task.
     pub task: TaskId,
-    /// Whether the task came into being by this.
+    /// True if the task came into being by this.
     pub created: bool,
     /// On which device.
     pub lane: Name,
@@ -124,14 +124,38 @@ pub struct Grant {
     pub max_attempts: u16,
     /// Proof of it.
     pub fence: Fence,
-    /// What keeps it alive.
+    /// Kind of lease.
     pub kind: LeaseKind,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
-    /// When it ends if nothing is heard.
+    /// Time when it ends if nothing is heard.
     pub until: Timestamp,
-    /// When the attempt has taken too long (Q9).
+    /// Time when the attempt has taken too long (Q9).
     pub timeout_at: Timestamp,
+}
+
+impl From<FrameEvent> for Event {
+    fn from(event: FrameEvent) -> Self {
+        Self::Frames(event)
+    }
+}
+
+impl From<PoolEvent> for Event {
+    fn from(event: PoolEvent) -> Self {
+        Self::Pool(event)
+    }
+}
+
+impl From<AccountEvent> for Event {
+    fn from(event: AccountEvent) -> Self {
+        Self::Accounts(event)
+    }
+}
+
+impl From<ScheduleEvent> for Event {
+    fn from(event: ScheduleEvent) -> Self {
+        Self::Schedules(event)
+    }
 }
 
 words! {

@@ -1,11 +1,11 @@
-//! Why something is not running (Q16).
+//! Reason why something is not running (Q16).
 
 use crate::{
     FrameCause, FrameTaskId, JobId, JobOutcome, JobStatus, MemberCause, Missed, Name, PoolCause, PoolJobId,
     PoolWorkerId, ScheduleId, SessionId, TaskId, TaskStatus, Timestamp,
 };
 
-/// What may be asked about.
+/// Subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A job.
@@ -33,15 +33,15 @@ pub enum Subject {
 /// The answer: the one rule that holds the subject back, with the objects it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What was asked about.
+    /// Subject of the question.
     pub subject: Subject,
-    /// What holds it back, or that nothing does.
+    /// The reason why it waits, or that nothing holds it back.
     pub cause: Cause,
     /// For an online worker: since when its heartbeat has been late (N8c).
     pub heartbeat_late_since: Option<Timestamp>,
 }
 
-/// What holds something back.
+/// Reason why something waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
 pub enum Cause {

@@ -1,4 +1,4 @@
-//! What memory has forgotten and a decision needs: looked up in the store before it is decided.
+//! Facts that memory has forgotten and a decision needs: looked up in the store first.
 
 use crate::{
     AssignmentId, AssignmentRecord, ChunkRecord, FrameTaskId, FrameTaskRecord, JobId, JobStatus, KeyRecord,
@@ -7,7 +7,7 @@ use crate::{
 };
 use alloc::{boxed::Box, collections::BTreeMap};
 
-/// What to look up.
+/// Key of a fact in the store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// A report by its id.
@@ -32,7 +32,7 @@ pub enum Key {
     PoolSubmission(UserId, SubmissionKey),
 }
 
-/// What was found.
+/// Answer of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A report about this subject was taken; `None` if a version that did not store the subject took it.
@@ -41,7 +41,7 @@ pub enum Fact {
     Task(Box<TaskRecord>),
     /// The job, ended and closed.
     Job(JobStatus),
-    /// What came of the submission.
+    /// Outcome of the submission.
     Submission(KeyRecord),
     /// The session, closed; without its body.
     Session(Box<SessionRecord>),
@@ -49,11 +49,11 @@ pub enum Fact {
     FrameTask(Box<FrameTaskRecord>),
     /// The ids, whatever became of them.
     Chunk(Box<ChunkRecord>),
-    /// How the job ended.
+    /// Final status of the job.
     PoolEnd(PoolEndRecord),
     /// The assignment, whatever became of it; without its result.
     Assignment(Box<AssignmentRecord>),
-    /// What came of the submission.
+    /// Outcome of the submission.
     PoolSubmission(PoolKeyRecord),
 }
 

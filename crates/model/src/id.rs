@@ -31,15 +31,15 @@ pub struct Digest(pub u128);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
-/// What a sender calls one of its reports: 1 to 128 characters, none of them a control character (N4).
+/// Id of a report, chosen by its sender: 1 to 128 characters, none of them a control character (N4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReportId(Arc<str>);
 
-/// What a client calls one of its submissions, so that a repeat is recognised (Q15).
+/// Idempotency key of a submission, chosen by the client (Q15).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubmissionKey(Arc<str>);
 
-/// Why a text is no name.
+/// Reason why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// Nothing there.
@@ -136,7 +136,7 @@ impl SubmissionKey {
     }
 }
 
-/// Whether a character steers, turns the direction of writing, or is not seen at all: a line with one is not what it
+/// True if a character steers, turns the direction of writing, or is not seen at all: a line with one is not what it
 /// shows. For names, and for reasons in a log.
 #[must_use]
 pub fn is_unseen(c: char) -> bool {

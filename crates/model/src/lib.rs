@@ -23,8 +23,6 @@ mod rejection;
 mod reply;
 mod schedule;
 mod settings;
-mod strangers;
-mod supply;
 mod task;
 mod time;
 mod worker;
@@ -69,10 +67,8 @@ pub use schedule::{
     Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection,
 };
 pub use settings::Settings;
-pub use strangers::Strangers;
-pub use supply::WorkerSupply;
 pub use task::{
     FailureReason, JobOutcome, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus,
 };
 pub use time::{Millis, Timestamp};
-pub use worker::{Attachment, Labels, LaneStatus, WorkerStatus};
+pub use worker::{Attachment, Labels, LaneStatus, Strangers, WorkerStatus, WorkerSupply};

@@ -1,4 +1,4 @@
-//! What a store keeps: rows that mirror the engine's state, and rows of history.
+//! Records in a store: rows that mirror the engine's state, and rows of history.
 
 use crate::{
     AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobOutcome, JobPayload, JobStatus, Labels,
@@ -29,9 +29,9 @@ pub enum Change {
     },
     /// Table `pc_stops` (key: worker and task): the worker must be told to stop this task, or (`gone`) no longer.
     Stop {
-        /// Whom to tell.
+        /// The worker to tell.
         worker: Name,
-        /// What to stop.
+        /// The task to stop.
         task: TaskId,
         /// The row is gone.
         gone: bool,
@@ -69,7 +69,7 @@ pub struct JobRecord {
     pub seq: u64,
     /// Its queue.
     pub queue: Name,
-    /// Where it stands.
+    /// Its status.
     pub status: JobStatus,
     /// Share of its devices that were done (Q7b).
     pub outcome: JobOutcome,
@@ -79,15 +79,15 @@ pub struct JobRecord {
     pub max_attempts: u16,
     /// Tasks created so far.
     pub tasks: u32,
-    /// Whether a live task may still belong to it; closed jobs are not loaded.
+    /// True if a live task may still belong to it; closed jobs are not loaded.
     pub open: bool,
-    /// When it was submitted.
+    /// Time when it was submitted.
     pub created_at: Timestamp,
-    /// When it became active.
+    /// Time when it became active.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when it ended.
     pub completed_at: Option<Timestamp>,
-    /// Why it failed.
+    /// Reason why it failed.
     pub error: Option<Box<str>>,
     /// Present when the job is first written, and in what a store answers; `None` leaves it as it is.
     pub payload: Option<JobPayload>,
@@ -102,33 +102,33 @@ pub struct TaskRecord {
     pub worker: Name,
     /// Its device.
     pub lane: Name,
-    /// Where it stands.
+    /// Its status.
     pub status: TaskStatus,
     /// Attempts made, the live one included.
     pub attempt: u16,
     /// Attempts in all.
     pub max_attempts: u16,
-    /// How the last attempt failed.
+    /// Error of the last attempt.
     pub error: Option<Box<str>>,
     /// JSON text its worker left.
     pub result: Option<Box<str>>,
     /// Of the last attempt.
     pub fence: Fence,
-    /// What keeps the lease alive.
+    /// Kind of lease.
     pub lease: LeaseKind,
-    /// When the live lease ends.
+    /// Time when the live lease ends.
     pub lease_until: Option<Timestamp>,
-    /// When the task came into being.
+    /// Time when the task came into being.
     pub created_at: Timestamp,
-    /// When the last attempt was granted.
+    /// Time when the last attempt was granted.
     pub started_at: Option<Timestamp>,
-    /// When the last attempt was confirmed.
+    /// Time when the last attempt was confirmed.
     pub confirmed_at: Option<Timestamp>,
-    /// When the live attempt has taken too long.
+    /// Time when the live attempt has taken too long.
     pub timeout_at: Option<Timestamp>,
-    /// When the task ended.
+    /// Time when the task ended.
     pub completed_at: Option<Timestamp>,
-    /// Whether any attempt of it ended by timeout.
+    /// True if any attempt of it ended by timeout.
     pub timed_out: bool,
     /// Records it has in the log.
     pub logs: u32,
@@ -139,13 +139,13 @@ pub struct TaskRecord {
 pub struct LaneRecord {
     /// The immutable serial.
     pub id: Name,
-    /// Where it is attached.
+    /// The worker it is attached to.
     pub worker: Name,
     /// Whatever reaches it now.
     pub handle: Name,
-    /// What its worker last said of it.
+    /// Attachment that its worker last reported.
     pub attachment: Attachment,
-    /// What outsiders see.
+    /// Status as outsiders see it.
     pub status: LaneStatus,
     /// Taken out of service.
     pub failed: bool,
@@ -153,9 +153,9 @@ pub struct LaneRecord {
     pub labels: Labels,
     /// Since when it is not usable.
     pub offline_since: Option<Timestamp>,
-    /// What the operator said when it was last returned to service.
+    /// Note of the operator who last returned it to service.
     pub note: Option<Box<str>>,
-    /// When it was first seen.
+    /// Time when it was first seen.
     pub created_at: Timestamp,
 }
 
@@ -164,7 +164,7 @@ pub struct LaneRecord {
 pub struct WorkerRecord {
     /// Its name.
     pub id: Name,
-    /// Whether we heard of it lately.
+    /// True if we heard of it lately.
     pub status: WorkerStatus,
     /// Since when that is so.
     pub status_since: Timestamp,
@@ -180,7 +180,7 @@ pub struct WorkerRecord {
     pub last_seen: Timestamp,
     /// Since when its heartbeat counts as missing although it is online (N8c).
     pub heartbeat_late_since: Option<Timestamp>,
-    /// When it was first seen.
+    /// Time when it was first seen.
     pub created_at: Timestamp,
 }
 
@@ -195,11 +195,11 @@ pub struct ShareRecord {
     pub first: TaskId,
     /// Nothing more to come.
     pub finished: bool,
-    /// How its tasks ended.
+    /// Outcomes of its tasks.
     pub counts: ShareCounts,
 }
 
-/// How the tasks of a share ended.
+/// Outcomes of the tasks of a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShareCounts {
     /// Tasks that completed.
@@ -263,11 +263,11 @@ pub struct LogRecord {
     pub seq: u32,
     /// Of which attempt; 0 for a task that was closed before it had one.
     pub attempt: u16,
-    /// Which station.
+    /// Station of the attempt.
     pub kind: LogKind,
     /// More, for people.
     pub message: Option<Box<str>>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -303,11 +303,11 @@ words! {
 /// A change in a worker's life (N15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLogRecord {
-    /// Whose.
+    /// The worker.
     pub worker: Name,
     /// The change.
     pub kind: WorkerLogKind,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -322,11 +322,11 @@ pub struct ReportRecord {
     pub worker: Name,
     /// The task it is about.
     pub task: Option<TaskId>,
-    /// What it did: `Applied` or `Stale`.
+    /// Its effect: `Applied` or `Stale`.
     pub effect: Recorded,
     /// The whole message as JSON text.
     pub body: Box<str>,
-    /// When it was taken.
+    /// Time when it was taken.
     pub at: Timestamp,
 }
 
@@ -339,9 +339,9 @@ pub struct KeyRecord {
     pub digest: Digest,
     /// The job it made.
     pub job: JobId,
-    /// What the sender was told of it: a repeat is told the same.
+    /// Reply to the sender: a repeat gets the same.
     pub status: JobStatus,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -350,15 +350,15 @@ pub struct KeyRecord {
 pub struct AlertRecord {
     /// Derived from the seed: unique.
     pub id: u128,
-    /// What sort of thing.
+    /// Kind of alert.
     pub kind: AlertKind,
-    /// Whom it concerns.
+    /// The worker it concerns.
     pub worker: Name,
-    /// Which job it concerns.
+    /// The job it concerns.
     pub job: Option<JobId>,
-    /// What happened, in a sentence.
+    /// Description in a sentence.
     pub message: Box<str>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! Why a command was not carried out.
+//! Reason why a command was not carried out.
 
 use crate::{
     AccountRejection, FrameRejection, JobStatus, Name, PoolRejection, ScheduleRejection, TaskStatus,
@@ -21,17 +21,17 @@ pub enum Rejection {
     WorkerUnknown,
     /// The task is another worker's (N6).
     NotHolder {
-        /// Who holds it.
+        /// Its holder.
         holder: Name,
     },
     /// The task is not leased out (Q14).
     TaskNotRunning {
-        /// What it is instead.
+        /// Its actual status.
         status: TaskStatus,
     },
     /// The job ended before (Q15).
     JobEnded {
-        /// How.
+        /// Its final status.
         status: JobStatus,
     },
     /// The device is in service as it is (Q11).

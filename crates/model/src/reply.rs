@@ -1,4 +1,4 @@
-//! What a command is answered with.
+//! Replies.
 
 use crate::{
     AccountReply, Fence, FrameReply, JobId, JobStatus, Name, PoolReply, Recorded, ScheduleRecord, TaskId,
@@ -53,7 +53,7 @@ pub struct SweepReply {
     pub tasks: u32,
 }
 
-/// What a worker that asks is told (N1).
+/// Reply to a pull (N1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullReply {
     /// Jobs of which `handouts` carries the worker's first task.
@@ -75,18 +75,18 @@ pub struct PullReply {
 /// A job new to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAnnounced {
-    /// Which.
+    /// The job.
     pub job: JobId,
     /// Its devices at this worker, as far as they are known now.
     pub targets: u32,
-    /// How many may run at once here.
+    /// Number that may run at once here.
     pub slots: u32,
 }
 
 /// One task handed to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handout {
-    /// Which.
+    /// The task.
     pub task: TaskId,
     /// On which device.
     pub lane: Name,
@@ -96,6 +96,6 @@ pub struct Handout {
     pub attempt: u16,
     /// Proof of the lease.
     pub fence: Fence,
-    /// When the lease ends if nothing is heard.
+    /// Time when the lease ends if nothing is heard.
     pub until: Timestamp,
 }

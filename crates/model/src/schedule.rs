@@ -1,6 +1,6 @@
 //! Jobs that are submitted by the calendar (Q17): what can be asked, what becomes true, what is kept.
 //!
-//! When a slot is due is worked out by whoever has a clock and a calendar; here a slot is a moment like any other.
+//! Time when a slot is due is worked out by whoever has a clock and a calendar; here a slot is a moment like any other.
 
 use crate::{IdError, JobId, Submission, Timestamp};
 use alloc::boxed::Box;
@@ -27,11 +27,11 @@ words! {
 pub struct ScheduleRecord {
     /// Its identity.
     pub id: ScheduleId,
-    /// What it says, where and for what.
+    /// Expression, time zone and job.
     pub draft: ScheduleDraft,
     /// The latest slot that was fired.
     pub last_slot: Option<Timestamp>,
-    /// What was submitted for it.
+    /// The job that was submitted for it.
     pub last_job: Option<JobId>,
     /// Since when it stands.
     pub created_at: Timestamp,
@@ -44,11 +44,11 @@ pub struct ScheduleDraft {
     pub cron: Box<str>,
     /// The IANA name of the zone it is meant in.
     pub timezone: Box<str>,
-    /// What becomes of missed slots.
+    /// Treatment of missed occurrences.
     pub missed: Missed,
     /// The first slot that nothing was done about yet; `None`: none will come.
     pub next_at: Option<Timestamp>,
-    /// What is submitted at each slot. Its key and digest are those of the request that made the schedule.
+    /// Job submitted at each occurrence. Its key and digest are those of the request that made the schedule.
     pub run: Submission,
 }
 
@@ -59,12 +59,12 @@ pub enum ScheduleCommand {
     Create(Box<ScheduleDraft>),
     /// A schedule ends; what it submitted stays.
     Delete {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
     },
     /// A slot is due: its job is submitted in the same step. Refused for a slot that was dealt with.
     Fire {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
         /// The slot.
         slot: Timestamp,
@@ -73,50 +73,50 @@ pub enum ScheduleCommand {
     },
     /// Slots were missed, and are dropped up to the next one.
     Skip {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
         /// The first slot that is not dropped.
         next_at: Option<Timestamp>,
     },
 }
 
-/// What became true about a schedule. Applying it cannot fail.
+/// Events about a schedule. Applying it cannot fail.
 #[derive(Clone, Debug)]
 pub enum ScheduleEvent {
     /// It stands from now on.
     Created(Box<ScheduleRecord>),
     /// A slot has its job.
     Fired {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
         /// The slot.
         slot: Timestamp,
         /// The slot after it.
         next_at: Option<Timestamp>,
-        /// What was submitted.
+        /// The job that was submitted.
         job: JobId,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
     /// Slots were dropped.
     Skipped {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
         /// The first slot that was not.
         next_at: Option<Timestamp>,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
     /// It is gone.
     Deleted {
-        /// Which.
+        /// The schedule.
         schedule: ScheduleId,
-        /// When.
+        /// Time of the event.
         at: Timestamp,
     },
 }
 
-/// Why a command about schedules was not carried out.
+/// Reason why a command about schedules was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleRejection {
     /// No such schedule.

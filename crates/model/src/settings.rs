@@ -2,7 +2,7 @@
 
 use crate::{FrameSettings, Millis, PoolSettings};
 
-/// What an operator may set; every rule reads its figure here. Defaults are the contracts'.
+/// Settings of an installation; every rule reads its figure here. Defaults are the contracts'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Live leases a worker may hold unless it has a cap of its own (Q3).
@@ -11,35 +11,35 @@ pub struct Settings {
     pub attempt_timeout: Millis,
     /// Attempts of a task in all (Q10).
     pub max_attempts: u16,
-    /// How long a device may be away before its task is closed (Q6).
+    /// Time that a device may be away before its task is closed (Q6).
     pub offline_grace: Millis,
     /// Silence after which a worker counts as offline (N15).
     pub offline_after: Millis,
     /// Period of the workers' heartbeats; one is late after three of them (N8c).
     pub heartbeat: Millis,
-    /// When an unconfirmed job is handed out again (N2).
+    /// Time when an unconfirmed job is handed out again (N2).
     pub redeliver_after: Millis,
-    /// How long a lease outlives the last sign of life of its worker (N15b).
+    /// Time that a lease outlives the last sign of life of its worker (N15b).
     pub lease: Millis,
     /// Devices gone at once that make a mass dropout (N17).
     pub dropout_devices: u32,
     /// Share of a worker's devices gone at once, in percent, that makes one (N17).
     pub dropout_percent: u32,
-    /// What "at once" means (N17).
+    /// Span within which lost devices count as lost at once (N17).
     pub dropout_window: Millis,
-    /// How long supply rests after a mass dropout (N17).
+    /// Pause of supply after a mass dropout (N17).
     pub dropout_pause: Millis,
-    /// How long an old secret works beside the new one (Q15).
+    /// Time for which an old secret works beside the new one (Q15).
     pub secret_overlap: Millis,
-    /// How long report ids are remembered (N5).
+    /// Time for which report ids are remembered (N5).
     pub report_id_retention: Millis,
-    /// How long idempotency keys are remembered (Q15).
+    /// Time for which idempotency keys are remembered (Q15).
     pub key_retention: Millis,
-    /// How late a slot of a schedule may be before it counts as missed (Q17).
+    /// Delay after which an occurrence of a schedule counts as missed (Q17).
     pub schedule_grace: Millis,
-    /// What concerns sessions of frames.
+    /// Settings of sessions of frames.
     pub frames: FrameSettings,
-    /// What concerns the pool.
+    /// Settings of the pool.
     pub pool: PoolSettings,
 }
 

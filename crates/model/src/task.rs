@@ -1,4 +1,4 @@
-//! What is to be done and how it ends.
+//! Jobs and tasks: scopes, statuses, outcomes.
 
 use crate::{Labels, Name, Timestamp};
 use alloc::{boxed::Box, collections::BTreeSet};
@@ -21,7 +21,7 @@ words! {
 }
 
 impl JobStatus {
-    /// Whether nothing will change any more.
+    /// True if nothing will change any more.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Success | Self::Failed | Self::Cancelled)
@@ -77,14 +77,14 @@ words! {
 }
 
 impl TaskStatus {
-    /// Whether nothing will change any more.
+    /// True if nothing will change any more.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Which devices a job is for, judged anew while it is active (Q6).
+/// Devices that a job is for, judged anew while it is active (Q6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every device.
@@ -108,7 +108,7 @@ words! {
     }
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The worker reported success.
@@ -117,7 +117,7 @@ pub enum Outcome {
     Failed {
         /// The cause, where the contract has a word for it.
         reason: Option<FailureReason>,
-        /// What people read.
+        /// Text for people.
         error: Option<Box<str>>,
     },
     /// The attempt took longer than allowed (Q9).
@@ -166,7 +166,7 @@ pub struct Step {
     pub at: Timestamp,
 }
 
-/// How far a step is.
+/// Status of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepStatus {
     /// Begun.

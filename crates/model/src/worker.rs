@@ -1,7 +1,7 @@
-//! Who runs things, and on what.
+//! Workers and their devices: presence, labels, supply, and the names of a scope that nobody has.
 
 use crate::Name;
-use alloc::collections::BTreeMap;
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 /// Labels of a device: key to value.
 pub type Labels = BTreeMap<Name, Name>;
@@ -45,4 +45,29 @@ words! {
         /// Taken out of service after its attempts were used up (Q11).
         Error = "ERROR",
     }
+}
+
+/// The figures of Q3 for one worker, all from one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerSupply {
+    /// The worker.
+    pub worker: Name,
+    /// Its live leases.
+    pub running: u32,
+    /// Its devices that an active job could start on now.
+    pub eligible: u32,
+    /// The number of leases it should have: `min(cap, running + eligible)`.
+    pub target: u32,
+}
+
+/// Names in a scope that nobody has now, and the known names instead. A device may still appear (Q6), so this is
+/// told and never refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strangers {
+    /// Names that nobody has; of labels, `key=value`.
+    pub unknown: Vec<Box<str>>,
+    /// Names of the same kind that somebody has; only where there are unknown ones.
+    pub known: Vec<Box<str>>,
+    /// Devices in service that the scope matches now.
+    pub targets: u32,
 }

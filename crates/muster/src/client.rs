@@ -6,7 +6,7 @@ pub(crate) use events::{Entry, Events};
 
 use super::{
     failure::{Exit, Failure},
-    login_file::{Kept, Login, LoginFile, LoginFileError},
+    login_file::{Login, LoginFile, LoginFileError, StoredLogin},
     reach::{self, Access, Reach, Reason},
 };
 use muster_worker_kit::http::{Manner, Servers, Unanswered, below, root_cause};
@@ -272,7 +272,9 @@ impl Client {
     /// Exchanges the token of a login for the next, unless another command did.
     async fn refresh(&self, file: &LoginFile) -> Result<Login, ClientError> {
         let lock = file.lock()?;
-        let Kept::Login(kept) = file.read(&self.servers)? else { return Err(ClientError::Unauthorized) };
+        let StoredLogin::Login(kept) = file.read(&self.servers)? else {
+            return Err(ClientError::Unauthorized);
+        };
         if !kept.is_ageing() {
             return Ok(kept);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Login {
 
 /// Entry of the file for a server.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum StoredLogin {
     /// Nothing.
     Nothing,
     /// A bare token that somebody put there, for every server.
@@ -107,20 +107,20 @@ impl LoginFile {
     }
 
     /// The entry for the first of some servers that has one.
-    pub(crate) fn read(&self, servers: &Servers) -> Result<Kept, LoginFileError> {
-        let Some(text) = self.text()? else { return Ok(Kept::Nothing) };
+    pub(crate) fn read(&self, servers: &Servers) -> Result<StoredLogin, LoginFileError> {
+        let Some(text) = self.text()? else { return Ok(StoredLogin::Nothing) };
         let text = text.trim();
         if !text.starts_with('{') {
             let is_token = text.bytes().all(|byte| byte.is_ascii_graphic());
             return match text {
-                "" => Ok(Kept::Nothing),
-                token if is_token => Ok(Kept::Bare(token.to_owned())),
+                "" => Ok(StoredLogin::Nothing),
+                token if is_token => Ok(StoredLogin::Bare(token.to_owned())),
                 _ => Err(LoginFileError::Unreadable(self.0.clone())),
             };
         }
         let mut logins = self.logins(text)?;
         let login = servers.urls().find_map(|server| logins.remove(server.as_str()));
-        Ok(login.map_or(Kept::Nothing, Kept::Login))
+        Ok(login.map_or(StoredLogin::Nothing, StoredLogin::Login))
     }
 
     /// Keeps others from changing it. Two commands that refresh one login at once would end each other's.
@@ -215,8 +215,8 @@ mod tests {
 
     fn token(file: &LoginFile, servers: &str) -> Option<String> {
         match file.read(&at(servers)).unwrap() {
-            Kept::Login(login) => Some(login.token),
-            Kept::Bare(_) | Kept::Nothing => None,
+            StoredLogin::Login(login) => Some(login.token),
+            StoredLogin::Bare(_) | StoredLogin::Nothing => None,
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o644)).unwrap();
         assert!(matches!(file.read(&server), Err(LoginFileError::Exposed(_))));
         std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o600)).unwrap();
-        assert!(matches!(file.read(&server), Ok(Kept::Bare(token)) if token == "bare-token"));
+        assert!(matches!(file.read(&server), Ok(StoredLogin::Bare(token)) if token == "bare-token"));
         for nonsense in ["{", "{\"http://a:1/\": 7}", "two words"] {
             std::fs::write(file.path(), nonsense).unwrap();
             assert!(matches!(file.read(&server), Err(LoginFileError::Unreadable(_))), "{nonsense}");

@@ -2,7 +2,7 @@
 
 use super::{
     failure::Exit,
-    login_file::{Kept, Login, LoginFile, LoginFileError},
+    login_file::{Login, LoginFile, LoginFileError, StoredLogin},
 };
 use clap::Args;
 use muster_worker_kit::http::{NotAServer, Servers};
@@ -70,9 +70,9 @@ pub(crate) fn access(
     }
     if let Some(file) = LoginFile::find(&variable) {
         match file.read(servers)? {
-            Kept::Bare(token) => return Ok(Access::Token(token)),
-            Kept::Login(login) => return Ok(Access::Login(login, file)),
-            Kept::Nothing => {}
+            StoredLogin::Bare(token) => return Ok(Access::Token(token)),
+            StoredLogin::Login(login) => return Ok(Access::Login(login, file)),
+            StoredLogin::Nothing => {}
         }
     }
     Ok(set(&variable, "MUSTER_ADMIN_TOKEN").map_or(Access::Nothing, Access::Token))

@@ -12,15 +12,12 @@ mod feed;
 mod frames;
 mod lists;
 mod loads;
-mod lookups;
 mod pool;
 mod pruning;
 mod records;
 mod samples;
 pub mod scenes;
 mod schedules;
-mod terms;
-mod texts;
 mod upgrade;
 mod work;
 
@@ -69,9 +66,6 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         work::CASES,
         loads::CASES,
         commits::CASES,
-        terms::CASES,
-        texts::CASES,
-        lookups::CASES,
         feed::CASES,
         lists::CASES,
         counts::CASES,
@@ -79,15 +73,12 @@ pub fn cases() -> Vec<(&'static str, Case)> {
         frames::records::CASES,
         frames::replacing::CASES,
         frames::loads::CASES,
-        frames::lookups::CASES,
         frames::lists::CASES,
         frames::pruning::CASES,
         pool::records::CASES,
         pool::replacing::CASES,
         pool::loads::CASES,
-        pool::lookups::CASES,
         pool::lists::CASES,
-        pool::pruning::CASES,
         accounts::CASES,
         schedules::CASES,
     ]

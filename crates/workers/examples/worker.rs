@@ -79,10 +79,9 @@ async fn pool_worker(url: &str, directory: &Path, argv: &[&str]) {
 
 async fn sim_worker(url: &str, id: &str, directory: &Path, argv: &[&str]) {
     use simulation::{
-        Master,
+        Master, RegisterRequest,
         render::{Exec, Renderer, Synthetic},
         runtime::{Options, Worker},
-        wire::Introduction,
     };
     let renderer = if argv.is_empty() {
         Renderer::Synthetic(Synthetic { frames_per_second: 30, persons_per_frame: 2 })
@@ -91,7 +90,7 @@ async fn sim_worker(url: &str, id: &str, directory: &Path, argv: &[&str]) {
         wait_for_earlier_guards(&lock).await.expect("the lock is ours");
         Renderer::Exec(Exec { argv: owned(argv), guards: Guards::of_own_binary(lock) })
     };
-    let who = Introduction {
+    let who = RegisterRequest {
         worker: id.into(),
         role: "simulation".into(),
         cameras: 1,

@@ -4,8 +4,6 @@
 //! authorisation if it is told to, and runs a few programs through `shell:`, `shell,v2:` and `exec:`.
 
 mod link;
-mod message;
-mod png;
 mod shell;
 
 use link::Link;
@@ -85,7 +83,7 @@ impl AdbDevice {
             features,
             manner: Mutex::new(manner),
             props: Mutex::new(props),
-            screen: Mutex::new(png::noise(u64::from(address.port()))),
+            screen: Mutex::new(shell::noise(u64::from(address.port()))),
             ran: Mutex::default(),
             running: AtomicUsize::new(0),
             links: Mutex::default(),

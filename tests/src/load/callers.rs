@@ -1,21 +1,32 @@
 //! The callers: nodes, a PC that claims over RPC, clients, an operator.
 
-use super::{Ledger, PAUSE, Phase, patient, watcher};
+use super::{Ledger, PAUSE, Phase, patient};
 use crate::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     thread::{self, Scope},
+    time::Duration,
 };
 
-/// Starts all callers, with the nodes' secret and with the operators'; they go home when the ledger says so.
+/// Clients of one server or cluster, by their right.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// With the secret that nodes share.
+    pub node: Client,
+    /// With every operator right.
+    pub admin: Client,
+}
+
+/// Starts all callers; they go home when the ledger says so.
 pub fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    (node, admin): (&Client, &Client),
+    clients: &Clients,
     ledger: &'scope Ledger,
     dice: &mut Dice,
 ) {
+    let Clients { node, admin } = clients;
     for name in NODES {
         let node = Node::new(FakeNode::new(node.clone(), name, 8), ledger, dice.split());
         scope.spawn(move || node.work());
@@ -31,7 +42,7 @@ pub fn start<'scope>(
     let client = admin.clone();
     scope.spawn(move || put_devices_back(&client, ledger));
     let client = admin.clone();
-    scope.spawn(move || watcher::watch(&client, ledger));
+    scope.spawn(move || watch(&client, ledger));
 }
 
 /// A node with a spool: what it has to say is said in order, until it is taken.
@@ -114,8 +125,8 @@ impl<'l> Node<'l> {
 
     fn close(&mut self, run: &str) {
         if self.reported.insert(run.to_owned()) {
-            let tally = self.tally.get(run).copied().unwrap_or_default();
-            self.spool.push_back(Event::run_finished(&self.node.name, run, tally));
+            let (succeeded, failed) = self.tally.get(run).copied().unwrap_or_default();
+            self.spool.push_back(Event::run_finished(&self.node.name, run, succeeded, failed));
         }
     }
 }
@@ -243,3 +254,29 @@ fn put_devices_back(client: &Client, ledger: &Ledger) {
 }
 
 const NODES: [&str; 4] = ["PC-01", "PC-02", "PC-03", "PC-04"];
+
+/// Watches from the very first entry on and takes no gap, no repeat and no refusal.
+fn watch(client: &Client, ledger: &Ledger) {
+    let mut last = 0;
+    while ledger.phase() != Phase::Over {
+        if follow(client, ledger, &mut last).is_err() {
+            thread::sleep(PAUSE);
+        }
+    }
+    assert!(last > 0, "nothing was seen");
+    println!("{last} entries of the feed seen, without a gap");
+}
+
+fn follow(client: &Client, ledger: &Ledger, last: &mut u64) -> io::Result<()> {
+    let request = Request::new("GET", "/api/events").header("Last-Event-ID", &last.to_string());
+    let mut stream = client.stream(request).inspect_err(|error| {
+        assert!(error.kind() != io::ErrorKind::Other, "after {last}: {error}");
+    })?;
+    stream.set_patience(Duration::from_millis(500));
+    while ledger.phase() != Phase::Over {
+        let event = stream.next_event()?;
+        assert_eq!(event.id, *last + 1, "{event:?}");
+        *last = event.id;
+    }
+    Ok(())
+}

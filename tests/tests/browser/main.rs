@@ -4,8 +4,6 @@
 //! matters. Screenshots are kept in `target/screenshots`, or where `MUSTER_SHOTS` says.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod pages;
-mod play;
 mod stage;
 
 use stage::Stage;
@@ -111,4 +109,24 @@ fn modules() {
     let output = Command::new("node").arg("--test").args(&tests).current_dir(directory).output();
     let output = output.unwrap_or_else(|error| panic!("node cannot be run ({error}): ./test installs it"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Every page in every language. One test for each language, so that they are looked at side by side.
+mod pages {
+    use crate::stage::Stage;
+
+    #[test]
+    fn in_english() {
+        Stage::new().everything().play_in("pages", "en");
+    }
+
+    #[test]
+    fn in_korean() {
+        Stage::new().everything().play_in("pages", "ko");
+    }
+
+    #[test]
+    fn in_portuguese() {
+        Stage::new().everything().play_in("pages", "pt");
+    }
 }

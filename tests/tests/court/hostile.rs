@@ -1,8 +1,7 @@
 //! Hostile text in every field of every kind of file, and hostile files: they are refused or carried, never obeyed (C23).
 
+mod answers;
 mod files;
-mod people;
-mod results;
 mod words;
 
 use muster_tests::{Court, SLACK_TOKEN, Slack, until};
@@ -28,7 +27,7 @@ impl Target {
             .general("carry", &manifest("carry", "\"sh\", \"soldiers/carry.sh\""))
             .general("answer", &manifest("answer", "\"python3\", \"soldiers/answer.sh\""))
             .soldier("carry", CARRY)
-            .soldier("answer", results::ANSWER);
+            .soldier("answer", answers::ANSWER);
         fs::create_dir(court.path("seen")).unwrap();
         fs::write(court.path("../precious"), PRECIOUS).unwrap();
         court.start(&["run"]);

@@ -3,10 +3,11 @@
 
 mod bridge;
 mod commands;
-mod desk;
 mod hostile;
+mod kill;
 mod people;
 mod roles;
+mod schemas;
 mod sources;
 
 use muster_tests::{Slack, SlackPost, until};

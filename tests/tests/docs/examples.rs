@@ -1,13 +1,13 @@
 //! Examples are executed by the pages that show them, and here where they promise more than a page can show.
 
 use crate::{all_pages, markdown::Page, root, shell::is_run};
-use muster_tests::{Server, password_of, until, venv};
+use muster_tests::{Process, Server, password_of, until, venv};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 use tempfile::TempDir;
 
@@ -124,7 +124,7 @@ fn the_simulation_worker_in_python_outlives_its_master() {
 
 /// A program of `docs/examples` in a directory of its own; ended with the value.
 struct Example {
-    child: Child,
+    process: Process,
     directory: TempDir,
     name: String,
     arguments: Vec<String>,
@@ -134,19 +134,19 @@ impl Example {
     fn start(server: &Server, name: &str, arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let child = spawn(server, (&directory, name, &arguments));
-        Self { child, directory, name: name.to_owned(), arguments }
+        let command = python(server, &directory, name, &arguments);
+        let process = Process::start(name, directory.path().join("said"), command);
+        Self { process, directory, name: name.to_owned(), arguments }
     }
 
     fn kill9_and_restart(&mut self, server: &Server) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.child = spawn(server, (&self.directory, &self.name, &self.arguments));
+        self.process.kill9();
+        self.process.start_again(python(server, &self.directory, &self.name, &self.arguments));
     }
 
     /// What it printed, over all its lives.
     fn said(&self) -> String {
-        fs::read_to_string(self.directory.path().join("said")).unwrap()
+        self.process.log()
     }
 
     /// How many files of a kind it keeps.
@@ -156,17 +156,7 @@ impl Example {
     }
 }
 
-impl Drop for Example {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("{} said:\n{}", self.name, self.said());
-        }
-    }
-}
-
-fn spawn(server: &Server, (directory, name, arguments): (&TempDir, &str, &[String])) -> Child {
+fn python(server: &Server, directory: &TempDir, name: &str, arguments: &[String]) -> Command {
     let said = fs::OpenOptions::new().create(true).append(true).open(directory.path().join("said")).unwrap();
     let mut command = Command::new(venv().join("bin/python"));
     command.arg(root().join("docs/examples").join(name)).arg(server.anonymous().url()).args(arguments);
@@ -174,7 +164,8 @@ fn spawn(server: &Server, (directory, name, arguments): (&TempDir, &str, &[Strin
         .env("NODE_AGENT_SHARED_SECRET", server.node_secret())
         .env("MUSTER_ENROL_SECRET", server.enrol_secret());
     command.env("MUSTER_PASSWORD", password_of("olga")).current_dir(directory.path()).stdin(Stdio::null());
-    command.stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap()
+    command.stdout(said);
+    command
 }
 
 /// The names of all examples.

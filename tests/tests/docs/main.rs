@@ -5,7 +5,6 @@
 
 mod commands;
 mod examples;
-mod links;
 mod markdown;
 mod pages;
 mod settings;

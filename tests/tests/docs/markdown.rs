@@ -32,13 +32,13 @@ impl Page {
         let mut page = Self { path: path.to_owned(), blocks: Vec::new(), prose: Vec::new() };
         let mut open = None;
         for (number, line) in (1..).zip(text.lines()) {
-            page.take(&mut open, (number, line));
+            page.take(&mut open, number, line);
         }
         assert!(open.is_none(), "{}: a fence is never closed", path.display());
         page
     }
 
-    fn take(&mut self, open: &mut Option<Block>, (number, line): (usize, &str)) {
+    fn take(&mut self, open: &mut Option<Block>, number: usize, line: &str) {
         match (open.as_mut(), line.trim_start().strip_prefix("```")) {
             (Some(_), Some("")) => self.blocks.extend(open.take()),
             (Some(block), _) => block.text.extend([line, "\n"]),

@@ -68,63 +68,6 @@ fn a_disabled_user_is_shut_out() {
     let _ = worker.by(&again).submit(&worker.result(&assignment, &json!({}))).expect(200);
 }
 
-/// P1: a new password ends all logins; whoever changes their own must know the old one.
-#[test]
-fn a_new_password_ends_all_logins() {
-    let server = Server::start();
-    let (ann, other) = (server.user("ann", &["CLIENT"]), server.login("ann"));
-    let own = |current: &str| {
-        ann.patch(
-            "/users/ann",
-            &json!({"current_password": current, "password": "a new and longer password"}),
-        )
-    };
-    assert_eq!(told(&own("not the password")), (403, "Incorrect password".to_owned()));
-    let _ = own(&password_of("ann")).expect(200);
-    ended(&ann);
-    ended(&other);
-    assert_eq!(server.try_login("ann", &password_of("ann")).status, 401);
-    assert_eq!(server.try_login("ann", "a new and longer password").status, 200);
-}
-
-/// P1: nobody makes themselves an ADMIN: not by registering, not by changing their own roles, not by a key's scopes.
-#[test]
-fn nobody_chooses_their_roles() {
-    let server = Server::start();
-    let ann = server.user("ann", &["CLIENT", "WORKER_OWNER", "OPERATOR"]);
-    let user = json!({"username": "eve", "password": password_of("eve"), "roles": ["ADMIN"]});
-    assert_eq!(told(&ann.post("/users", &user)), (403, "Insufficient role".to_owned()));
-    assert_eq!(told(&server.anonymous().post("/users", &user)), (401, "Invalid token".to_owned()));
-    for roles in [json!(["ADMIN"]), json!(["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"])] {
-        let own =
-            json!({"current_password": password_of("ann"), "password": password_of("ann"), "roles": roles});
-        assert_eq!(told(&ann.patch("/users/ann", &own)), (403, "Insufficient role".to_owned()));
-        let key = ann.post("/api-keys", &json!({"name": "k", "scopes": roles}));
-        assert_eq!(told(&key), (403, "Insufficient role".to_owned()));
-    }
-    assert_eq!(ann.get("/auth/me").expect(200)["roles"], json!(["CLIENT", "WORKER_OWNER", "OPERATOR"]));
-}
-
-/// P1: the admin token is an ADMIN on every route of P but those of a worker's owner.
-#[test]
-fn the_admin_token_owns_no_workers() {
-    let server = Server::start();
-    let admin = server.admin();
-    let job = hand_in(&admin, &plain(1));
-    assert_eq!(admin.get(&format!("/jobs/{job}")).status, 200);
-    for (path, body) in [
-        ("/workers/register", json!({"name": "w"})),
-        ("/workers/heartbeat", json!({"worker_id": 1})),
-        ("/jobs/poll", json!({"worker_id": 1})),
-        ("/jobs/submit", json!({})),
-        ("/jobs/work", json!({})),
-        ("/workers/1/drain", json!({})),
-    ] {
-        assert_eq!(told(&admin.post(path, &body)), (403, "Insufficient role".to_owned()), "{path}");
-    }
-    assert_eq!(told(&admin.get("/workers")), (403, "Insufficient role".to_owned()));
-}
-
 /// P13: an API key is a bearer token, shown once, of its user and no more; taken back it stops at once, over a restart.
 #[test]
 fn api_keys_are_bearer_tokens() {

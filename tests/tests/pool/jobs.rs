@@ -1,53 +1,9 @@
-//! Jobs as clients hand them in and workers get them: P13, P14.
+//! Jobs, batches, votes and leases over kill -9 and restarts, and a client in Python: P1 to P19.
 
 use crate::{Pool, hand_in, plain, told};
-use muster_tests::{Answer, Client, FakePoolWorker, Request, Server};
+use muster_tests::{Client, FakePoolWorker, Request, Server, password_of, venv};
 use serde_json::{Value, json};
-use std::thread;
-
-fn with_key(client: &Client, key: &str, job: &Value) -> Answer {
-    client.send(Request::new("POST", "/jobs").header("Idempotency-Key", key).json(job))
-}
-
-/// P13: a repeat under the same key is the first answer again, over a restart and after the job's end; another body is refused; a key is its user's own.
-#[test]
-fn a_key_recognises_a_repeat() {
-    let mut pool = Pool::start();
-    let first = with_key(&pool.client, "k-1", &plain(1)).expect(201);
-    assert_eq!(with_key(&pool.client, "k-1", &plain(1)).expect(201), first);
-    pool.kill9_and_restart();
-    assert_eq!(with_key(&pool.client, "k-1", &plain(1)).expect(201), first);
-    assert_eq!(with_key(&pool.client, "k-1", &plain(2)).status, 409);
-    pool.worker.work_off(&json!({"ok": true}));
-    pool.kill9_and_restart();
-    assert_eq!(with_key(&pool.client, "k-1", &plain(1)).expect(201), first);
-    let dora = pool.server.user("dora", &["CLIENT"]);
-    let hers = with_key(&dora, "k-1", &plain(2)).expect(201);
-    assert_ne!(hers["id"], first["id"]);
-    assert_eq!(pool.client.get("/jobs").expect(200)["jobs"].as_array().unwrap().len(), 1);
-}
-
-/// P13: a job that waits or runs is cancelled, one that ended is not; what its worker hands in then is refused.
-#[test]
-fn a_job_is_cancelled_once() {
-    let mut pool = Pool::start();
-    let waiting = hand_in(&pool.client, &plain(1));
-    let cancel = |pool: &Pool, id: u64| pool.client.send(Request::new("DELETE", &format!("/jobs/{id}")));
-    assert_eq!(cancel(&pool, waiting).expect(200)["status"], "cancelled");
-    let running = hand_in(&pool.client, &plain(2));
-    let assignment = pool.worker.poll();
-    assert_eq!(cancel(&pool, running).expect(200)["status"], "cancelled");
-    let late = pool.worker.submit(&pool.worker.result(&assignment, &json!({})));
-    assert_eq!(told(&late), (409, "Assignment is not in a submittable state".to_owned()));
-    let completed = hand_in(&pool.client, &plain(3));
-    pool.worker.work_off(&json!({"ok": true}));
-    pool.kill9_and_restart();
-    for id in [waiting, running, completed] {
-        assert_eq!(told(&cancel(&pool, id)), (409, "Job already finished".to_owned()));
-    }
-    assert_eq!(pool.job(running)["status"], "cancelled");
-    assert_eq!(pool.job(completed)["status"], "completed");
-}
+use std::{path::Path, process::Command};
 
 /// P13: a job that failed or was cancelled is handed in once more as a new one, the same in all it asks for; what is not over, or
 /// completed, is not. An ADMIN may for its client, and the log tells it (I7).
@@ -87,164 +43,221 @@ fn a_job_is_tried_again_as_a_new_one() {
     assert_eq!((&log["acts"][0]["action"], &log["acts"][0]["subject"]), expected);
 }
 
-/// P13: a foreign client's job is not found, by any verb; an ADMIN sees all; lists go page by page.
+/// P18: a batch is taken whole or not at all, up to a thousand, and recognised by its key over a restart.
 #[test]
-fn jobs_are_their_clients_own() {
-    let pool = Pool::start();
-    let ids: Vec<u64> = (0..5).map(|n| hand_in(&pool.client, &plain(n))).collect();
-    let dora = pool.server.user("dora", &["CLIENT"]);
-    for id in [ids[0], 999] {
-        for (method, path) in
-            [("GET", ""), ("DELETE", ""), ("GET", "/receipt"), ("GET", "/explain"), ("POST", "/retry")]
-        {
-            let answer = dora.send(Request::new(method, &format!("/jobs/{id}{path}")));
-            assert_eq!(told(&answer), (404, "Job not found".to_owned()), "{method} {id}{path}");
-        }
-    }
-    assert_eq!(dora.get("/jobs").expect(200)["jobs"], json!([]));
-    assert_eq!(pool.server.admin().get(&format!("/jobs/{}", ids[0])).expect(200)["status"], "queued");
-    let (mut seen, mut after) = (Vec::new(), String::new());
-    loop {
-        let page = pool.client.get(&format!("/jobs?limit=2{after}")).expect(200);
-        seen.extend(page["jobs"].as_array().unwrap().iter().map(|job| job["id"].as_u64().unwrap()));
-        let Some(next) = page["next"].as_str() else { break };
-        after = format!("&after={next}");
-    }
-    assert_eq!(seen, ids.into_iter().rev().collect::<Vec<_>>());
-}
-
-/// P13, P14: a job lands on a waiting poll, and its end on a waiting client.
-#[test]
-fn nobody_who_waits_has_to_ask_again() {
-    let pool = &Pool::start();
-    thread::scope(|scope| {
-        let body = json!({"worker_id": pool.worker.id, "wait_ms": 30_000});
-        let polling = scope.spawn(move || pool.worker.owner().post("/jobs/poll", &body).expect(200));
-        let id = hand_in(&pool.client, &plain(1));
-        let watched = format!("/jobs/{id}?wait_ms=30000");
-        let watching = scope.spawn(move || pool.client.get(&watched).expect(200));
-        let assignment = polling.join().unwrap();
-        let _ = pool.worker.submit(&pool.worker.result(&assignment, &json!({"n": 1}))).expect(200);
-        assert_eq!(watching.join().unwrap()["status"], "completed");
-    });
-}
-
-/// P14: the highest priority first; within it clients take turns; within a client the oldest.
-#[test]
-fn work_is_handed_out_in_order() {
-    let server = Server::start();
-    let (ann, bob) = (server.user("ann", &["CLIENT"]), server.user("bob", &["CLIENT"]));
-    let job =
-        |who: &str, n: u64, priority: u64| json!({"payload": format!("{who}{n}"), "priority": priority});
-    for n in 1..=3 {
-        hand_in(&ann, &job("ann", n, 5));
-    }
-    for n in 1..=2 {
-        hand_in(&bob, &job("bob", n, 5));
-    }
-    hand_in(&ann, &job("ann", 9, 0));
-    hand_in(&bob, &job("bob", 9, 100));
-    let worker = FakePoolWorker::registered(&server.user("olga", &["WORKER_OWNER"]), "worker-a");
-    let order: Vec<String> = (0..7)
-        .map(|_| {
-            let assignment = worker.poll();
-            let _ = worker.submit(&worker.result(&assignment, &json!({}))).expect(200);
-            assignment["job"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    assert_eq!((order[0].as_str(), order[6].as_str()), ("bob9", "ann9"), "{order:?}");
-    let turns = &order[1..6];
-    for who in ["ann", "bob"] {
-        let own: Vec<&String> = turns.iter().filter(|name| name.starts_with(who)).collect();
-        assert!(own.is_sorted(), "{order:?}");
-    }
-    assert!(turns[..4].windows(2).all(|pair| pair[0][..3] != pair[1][..3]), "{order:?}");
-}
-
-/// P14: region and requirements are met, slots are not exceeded, and a worker that drains gets nothing new.
-#[test]
-fn only_eligible_workers_get_work() {
-    let server = Server::start();
-    let (client, olga) = (server.user("carl", &["CLIENT"]), server.user("olga", &["WORKER_OWNER"]));
-    let small = FakePoolWorker::with(&olga, "small", &json!({"region": "eu", "specs_json": {"ram_gb": 8}}));
-    let large = FakePoolWorker::with(
-        &olga,
-        "large",
-        &json!({"region": "us", "specs_json": {"ram_gb": 64, "slots": 2}}),
-    );
-    let nothing = (404, "No assignment available".to_owned());
-    hand_in(&client, &json!({"payload": "a", "region": "eu", "requires": {"ram_gb": 4}}));
-    assert_eq!(told(&large.try_poll()), nothing, "another region");
-    assert_eq!(small.poll()["job"], "a");
-    hand_in(&client, &json!({"payload": "b", "requires": {"ram_gb": 32}}));
-    assert_eq!(small.poll()["job"], "a", "its one slot is taken");
-    let start =
-        |worker: &FakePoolWorker| olga.post("/jobs/poll", &json!({"worker_id": worker.id, "start": true}));
-    assert_eq!(start(&large).expect(200)["job"], "b");
-    for payload in ["c", "d", "e"] {
-        hand_in(&client, &json!({"payload": payload, "region": "us"}));
-    }
-    assert_eq!(start(&large).expect(200)["job"], "c");
-    assert_eq!(told(&start(&large)), nothing, "both slots are taken");
-    let third = FakePoolWorker::with(&olga, "third", &json!({"region": "us"}));
-    assert_eq!(olga.post(&format!("/workers/{}/drain", third.id), &json!({})).expect(200)["draining"], true);
-    assert_eq!(told(&third.try_poll()), nothing, "it drains");
-    assert_eq!(
-        olga.post(&format!("/workers/{}/resume", third.id), &json!({})).expect(200)["draining"],
-        false
-    );
-    assert_eq!(third.poll()["job"], "d");
-}
-
-/// P14: a banned worker gets nothing, and what it had goes to others; until it is let in again, over a restart.
-#[test]
-fn a_banned_worker_gets_nothing() {
+fn a_batch_is_all_or_none() {
     let mut pool = Pool::start();
-    let id = hand_in(&pool.client, &plain(1));
-    let assignment = pool.worker.poll();
-    let path = |verb: &str| format!("/workers/{}/{verb}", pool.worker.id);
-    let banned = pool.server.admin().post(&path("ban"), &json!({"reason": "spam"})).expect(200);
-    assert_eq!((&banned["status"], &banned["ban_reason"]), (&json!("banned"), &json!("spam")));
-    let late = pool.worker.submit(&pool.worker.result(&assignment, &json!({})));
-    assert_eq!(told(&late).0, 409);
-    let unban = path("unban");
+    let batch = |count: u64| json!({"jobs": (0..count).map(plain).collect::<Vec<_>>()});
+    let send = |pool: &Pool, body: &Value| {
+        pool.client.send(Request::new("POST", "/jobs/batch").header("Idempotency-Key", "b").json(body))
+    };
+    let mut spoilt = batch(5);
+    spoilt["jobs"][3]["priority"] = json!(101);
+    assert_eq!(pool.client.post("/jobs/batch", &spoilt).status, 422);
+    assert_eq!(pool.client.post("/jobs/batch", &batch(1001)).status, 422);
+    assert_eq!(pool.client.get("/jobs").expect(200)["jobs"], json!([]), "none of them");
+    let first = send(&pool, &batch(1000)).expect(201);
+    let jobs = first["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 1000);
+    let ids: Vec<u64> = jobs.iter().map(|job| job["id"].as_u64().unwrap()).collect();
+    assert!(ids.is_sorted_by(|one, next| one < next) && jobs.iter().all(|job| job["status"] == "queued"));
     pool.kill9_and_restart();
-    pool.worker.beat();
-    assert_eq!(pool.worker.shown()["status"], "banned", "a sign of life does not change it");
-    assert_eq!(told(&pool.worker.try_poll()), (404, "No assignment available".to_owned()));
-    let other = FakePoolWorker::registered(pool.worker.owner(), "worker-b");
-    assert_ne!(other.poll()["assignment_id"], assignment["assignment_id"]);
-    let _ = pool.server.admin().post(&unban, &json!({"reason": "forgiven"})).expect(200);
-    let next = hand_in(&pool.client, &plain(2));
-    pool.worker.work_off(&json!({"ok": true}));
-    assert_eq!(pool.job(next)["status"], "completed");
-    assert_eq!(pool.job(id)["status"], "running");
+    assert_eq!(send(&pool, &batch(1000)).expect(201), first);
+    assert_eq!(send(&pool, &batch(999)).status, 409);
+    assert_eq!(pool.job(ids[999])["payload"], json!({"n": 999}));
+    assert_eq!(pool.server.database().count("SELECT count(*) FROM pool_jobs"), 1000);
 }
 
-/// P14: why a job waits is told in a word, to its client and beside the job.
+/// P19: what one call acknowledged is there after kill -9: results taken, leases held.
 #[test]
-fn why_a_job_waits_is_told() {
-    let server = Server::start();
+fn one_call_is_one_commit() {
+    let mut pool = Pool::start();
+    let ids = [hand_in(&pool.client, &plain(1)), hand_in(&pool.client, &plain(2))];
+    let result = pool.worker.result(&pool.worker.poll(), &json!({"ok": true}));
+    let body = json!({"worker_id": pool.worker.id, "submit": [result], "max": 1});
+    let answer = pool.worker.owner().post("/jobs/work", &body).expect(200);
+    pool.kill9_and_restart();
+    assert_eq!(pool.job(ids[0])["status"], "completed");
+    assert_eq!(json!([pool.worker.poll()]), answer["assignments"]);
+    let again = pool.worker.owner().post(
+        "/jobs/work",
+        &json!({"worker_id": pool.worker.id, "submit": [result],
+        "max": 0}),
+    );
+    let again = again.expect(200);
+    assert_eq!(again["submitted"][0]["error"], "Assignment already submitted");
+    assert_eq!(again["submitted"][0]["identical"], true, "{again}");
+}
+
+/// P6: what was started is not handed out again, and is told to whoever resumes after a crash, of the server too.
+#[test]
+fn what_was_started_is_resumed() {
+    let mut pool = Pool::start();
+    let id = hand_in(&pool.client, &json!({"payload": {"n": 1}}));
+    let ask = |pool: &Pool, more: Value| {
+        let mut body = json!({"worker_id": pool.worker.id});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        pool.worker.owner().post("/jobs/poll", &body)
+    };
+    assert_eq!(ask(&pool, json!({"resume": true})).expect(200), json!({"assignments": []}));
+    let assignment = ask(&pool, json!({"start": true})).expect(200);
+    assert_eq!(ask(&pool, json!({})).status, 404);
+    pool.kill9_and_restart();
+    assert_eq!(ask(&pool, json!({"resume": true})).expect(200), json!({"assignments": [assignment]}));
+    let _ = pool.worker.submit(&pool.worker.result(&assignment, &json!({"n": 1}))).expect(200);
+    assert_eq!(pool.job(id)["status"], "completed");
+    assert_eq!(ask(&pool, json!({"wait_ms": 30_001})).status, 422);
+}
+
+/// P5, P8: a lease that ran out is given anew, to whoever asks, under another id; the late result is not taken.
+#[test]
+fn a_late_result_is_not_taken() {
+    let pool = Pool::with(&[("MUSTER_POOL__LEASE_S", "0.3"), ("MUSTER_POOL__OFFLINE_AFTER_S", "0.3")]);
+    let id = hand_in(&pool.client, &json!({"payload": {"n": 1}, "max_attempts": 60}));
+    let late = pool.worker.poll();
+    let other = FakePoolWorker::registered(pool.worker.owner(), "worker-b");
+    let next = muster_tests::until("the lease runs out", || {
+        let answer = other.try_poll();
+        (answer.status == 200).then(|| answer.json())
+    });
+    assert_eq!(next["job"], late["job"]);
+    assert!(next["assignment_id"] != late["assignment_id"] && next["nonce"] != late["nonce"]);
+    let refused = pool.worker.submit(&pool.worker.result(&late, &json!({"by": "the late"})));
+    assert_eq!(told(&refused), (409, "Assignment is not in a submittable state".to_owned()));
+    // Its own lease is as short; whichever attempt is in time counts.
+    muster_tests::until("a result in time", || {
+        let answer = other.try_poll();
+        let assignment = (answer.status == 200).then(|| answer.json())?;
+        let taken = other.submit(&other.result(&assignment, &json!({"by": "the next"})));
+        (taken.status == 200).then_some(())
+    });
+    assert_eq!(pool.job(id)["output"], json!({"by": "the next"}));
+}
+
+fn workers<const N: usize>(server: &Server, names: [&str; N]) -> [FakePoolWorker; N] {
+    names.map(|name| FakePoolWorker::registered(&server.user(name, &["WORKER_OWNER"]), &format!("{name}-w")))
+}
+
+fn triple(client: &Client) -> u64 {
+    hand_in(client, &json!({"payload": {"sum": [1, 2]}, "redundancy": 3, "max_attempts": 5}))
+}
+
+/// P15: a worker that lies dissents, falls in reputation and is banned after three times; honest ones are not touched; it
+/// stays so over kill -9.
+#[test]
+fn a_liar_is_banned_after_three_dissents() {
+    let mut server = Server::start();
     let client = server.user("carl", &["CLIENT"]);
-    let id = hand_in(&client, &json!({"payload": {}, "region": "eu", "requires": {"gpu": true}}));
+    let [ann, bob, liar] = workers(&server, ["ann", "bob", "eve"]);
+    for round in 1..=3_u64 {
+        let id = triple(&client);
+        let leases = [&ann, &bob, &liar].map(FakePoolWorker::poll);
+        let ids: Vec<&Value> = leases.iter().map(|lease| &lease["assignment_id"]).collect();
+        assert!(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2]);
+        let _ = liar.submit(&liar.result(&leases[2], &json!({"sum": 4}))).expect(200);
+        let _ = ann.submit(&ann.result(&leases[0], &json!({"sum": 3}))).expect(200);
+        assert_eq!(client.get(&format!("/jobs/{id}")).expect(200)["status"], "running", "one against one");
+        let _ = bob.submit(&bob.result(&leases[1], &json!({"sum": 3}))).expect(200);
+        let job = client.get(&format!("/jobs/{id}")).expect(200);
+        assert_eq!((&job["status"], &job["output"]), (&json!("completed"), &json!({"sum": 3})));
+        server.kill9();
+        server.restart();
+        let shown = liar.shown();
+        assert_eq!(shown["dissents"], round);
+        assert!(shown["reputation"].as_f64().unwrap() < 1.0, "{shown}");
+        assert_eq!(shown["status"] == "banned", round == 3, "{shown}");
+    }
+    for honest in [&ann, &bob] {
+        let shown = honest.shown();
+        assert_eq!((&shown["dissents"], &shown["reputation"]), (&json!(0), &json!(1.0)), "{shown}");
+        assert_ne!(shown["status"], "banned");
+    }
+    let fourth = triple(&client);
+    assert_eq!(told(&liar.try_poll()), (404, "No assignment available".to_owned()));
+    let leases = [ann.poll(), bob.poll()];
+    let explained = client.get(&format!("/jobs/{fourth}/explain")).expect(200);
+    assert_eq!(explained["cause"], "workers_away", "{explained}");
+    assert!(explained["explanation"].as_str().unwrap().contains("1 banned"), "{explained}");
+    for (worker, lease) in [&ann, &bob].into_iter().zip(&leases) {
+        let _ = worker.submit(&worker.result(lease, &json!({"sum": 3}))).expect(200);
+    }
+    assert_eq!(client.get(&format!("/jobs/{fourth}")).expect(200)["status"], "completed");
+}
+
+/// P15: without a majority one more owner's worker is asked; with fewer owners than that it waits, explained, also over
+/// a restart.
+#[test]
+fn no_majority_asks_one_more() {
+    let mut server = Server::start();
+    let client = server.user("carl", &["CLIENT"]);
+    let [ann, bob] = workers(&server, ["ann", "bob"]);
+    let id = triple(&client);
+    let leases = [&ann, &bob].map(FakePoolWorker::poll);
     let cause = || client.get(&format!("/jobs/{id}/explain")).expect(200)["cause"].clone();
-    assert_eq!(cause(), "no_workers");
-    let olga = server.user("olga", &["WORKER_OWNER"]);
-    let _us = FakePoolWorker::with(&olga, "us", &json!({"region": "us"}));
-    assert_eq!(cause(), "no_worker_in_region");
-    let _bare = FakePoolWorker::with(&olga, "bare", &json!({"region": "eu"}));
-    assert_eq!(cause(), "requirements_unmet");
-    let fit = FakePoolWorker::with(&olga, "fit", &json!({"region": "eu", "specs_json": {"gpu": true}}));
-    assert_eq!(cause(), "workers_away");
-    fit.beat();
-    assert_eq!(cause(), "waiting_for_poll");
-    let shown = client.get(&format!("/jobs/{id}")).expect(200);
-    assert!(shown["explanation"].as_str().unwrap().contains("not asked since"), "{shown}");
-    let assignment = fit.poll();
-    assert_eq!(cause(), "running");
-    let next = hand_in(&client, &json!({"payload": {}, "region": "eu", "requires": {"gpu": true}}));
-    let explained = client.get(&format!("/jobs/{next}/explain")).expect(200);
-    assert_eq!(explained["cause"], "workers_busy");
-    let _ = fit.submit(&fit.result(&assignment, &json!({}))).expect(200);
-    assert_eq!(cause(), "ended");
+    assert_eq!(cause(), "too_few_owners", "two of three");
+    let [cid] = workers(&server, ["cid"]);
+    cid.work_off(&json!({"sum": 5}));
+    let _ = ann.submit(&ann.result(&leases[0], &json!({"sum": 3}))).expect(200);
+    let _ = bob.submit(&bob.result(&leases[1], &json!({"sum": 4}))).expect(200);
+    server.kill9();
+    server.restart();
+    assert_eq!(cause(), "too_few_owners", "three disagree, and a fourth is needed");
+    let [dan] = workers(&server, ["dan"]);
+    dan.work_off(&json!({"sum": 3}));
+    assert_eq!(
+        client.get(&format!("/jobs/{id}")).expect(200)["status"],
+        "queued",
+        "two of four are not more than half"
+    );
+    let [eve] = workers(&server, ["eve"]);
+    eve.work_off(&json!({"sum": 3}));
+    let job = client.get(&format!("/jobs/{id}")).expect(200);
+    assert_eq!((&job["status"], &job["output"]), (&json!("completed"), &json!({"sum": 3})), "{job}");
+    let dissents = [&ann, &bob, &cid, &dan, &eve].map(|worker| worker.shown()["dissents"].clone());
+    assert_eq!(dissents, [0, 1, 1, 0, 0]);
+}
+
+/// P15: a redundant job of a database that an earlier version wrote goes on; the vote that is there is the declared hash.
+#[test]
+fn a_vote_of_an_earlier_version_counts() {
+    let mut server = Server::start();
+    let client = server.user("carl", &["CLIENT"]);
+    let [ann, bob] = workers(&server, ["ann", "bob"]);
+    let id = triple(&client);
+    let leases = [&ann, &bob].map(FakePoolWorker::poll);
+    let _ = ann.submit(&ann.result(&leases[0], &json!({"sum": 3}))).expect(200);
+    assert!(server.terminate().success());
+    let file = rusqlite::Connection::open(server.data().join("muster.db")).unwrap();
+    // As the upgrade from that version leaves it.
+    file.execute_batch("UPDATE pool_assignments SET vote = NULL").unwrap();
+    drop(file);
+    server.restart();
+    let _ = bob.submit(&bob.result(&leases[1], &json!({"sum": 3}))).expect(200);
+    let job = client.get(&format!("/jobs/{id}")).expect(200);
+    assert_eq!((&job["status"], &job["output"]), (&json!("completed"), &json!({"sum": 3})), "{job}");
+}
+
+/// P1, P3, P4, P5, P6, P7, P8, P9, P13, P15, P17: a plain Python client logs in, registers, polls, signs what `json.dumps`
+/// makes, submits and checks the answers, with padding and without; workers of two owners agree on a redundant job.
+#[test]
+fn a_plain_python_client_takes_part() {
+    let server = Server::start();
+    server.add_user("carl", &["CLIENT"]);
+    server.add_user("olga", &["WORKER_OWNER"]);
+    server.add_user("otto", &["WORKER_OWNER"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/pool_client.py");
+    let output = Command::new(venv().join("bin/python"))
+        .arg(script)
+        .env("POOL_URL", server.anonymous().url())
+        .env("POOL_CLIENT", format!("carl {}", password_of("carl")))
+        .env("POOL_OWNER", format!("olga {}", password_of("olga")))
+        .env("POOL_SECOND_OWNER", format!("otto {}", password_of("otto")))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{told}");
+    assert!(said.trim_end().ends_with("jobs, all as they should be"), "{said}");
+    let jobs = server.admin().get("/jobs?status=completed").expect(200);
+    assert_eq!(jobs["jobs"].as_array().unwrap().len(), 13);
 }

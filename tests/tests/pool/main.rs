@@ -2,15 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
-mod batches;
+mod canonical;
 mod commands;
 mod jobs;
 mod kills;
-mod python;
-mod races;
 mod receipts;
-mod story;
-mod votes;
+mod workers;
 
 use muster_tests::{Client, FakePoolWorker, Server};
 use serde_json::{Value, json};

@@ -64,20 +64,3 @@ fn a_receipt_verifies_offline() {
     fs::write(&file, &receipt.to_string()[1..]).unwrap();
     assert_eq!(verify(&file, &[]).status.code(), Some(1));
 }
-
-/// P17: the receipt shows the key that verified the result, also after the worker got another, and to its client only.
-#[test]
-fn a_receipt_outlives_the_key() {
-    let mut pool = Pool::start();
-    let id = hand_in(&pool.client, &plain(1));
-    pool.worker.work_off(&json!({"ok": true}));
-    let receipt = pool.receipt(id);
-    let path = format!("/workers/{}/key", pool.worker.id);
-    let request = muster_tests::Request::new("PUT", &path).json(&json!({"public_key": "AAAA"}));
-    let _ = pool.worker.owner().send(request).expect(200);
-    pool.kill9_and_restart();
-    assert_eq!(pool.receipt(id), receipt);
-    let dora = pool.server.user("dora", &["CLIENT"]);
-    let foreign = dora.get(&format!("/jobs/{id}/receipt"));
-    assert_eq!(told(&foreign), (404, "Job not found".to_owned()));
-}

@@ -24,6 +24,9 @@ fn every_privileged_act_is_written_down() {
     let mut server = Server::with(&[
         ("MUSTER_COURT__DIRECTORY", home.to_str().unwrap()),
         ("MUSTER_SIMULATION__QUARANTINE_AFTER", "1000"),
+        // Workers here say nothing, however long all this takes.
+        ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
+        ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
     ]);
     let boss = server.user("boss", &["ADMIN"]);
     let acts = acts(&server, &boss);

@@ -1,4 +1,4 @@
-//! Tokens that we did not make, or not like that: P1, P2.
+//! Forged tokens (P1, P2).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};

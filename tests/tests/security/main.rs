@@ -2,12 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod acts;
-mod callers;
 mod foreign;
 mod forged;
 mod gateway;
-mod logins;
-mod outside;
 mod routes;
 mod secrets;
 mod table;

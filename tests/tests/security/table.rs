@@ -205,7 +205,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "POST /rest/v1/rpc/renew_task_device_lease",
         ],
     ),
-    // What a link opens is tested in contract_n/artifacts/links.rs.
+    // What a link opens is tested in crates/routes/nodes/tests/artifacts/links.rs.
     (Guard::ViewerOrLink, &["GET /api/artifacts/{path}"]),
     (Guard::ViewerOrRenderer, &["GET /api/v1/status"]),
     (Guard::OperatorOrRenderer, &["DELETE /api/v1/workers/{id}"]),

@@ -1,6 +1,6 @@
 //! What the core wants done, and what it is told in return.
 
-use crate::{Attached, Job, Text};
+use crate::{Attached, Job, StepStatus, Text};
 use muster_contract_nodes::{Event, Heartbeat, write_pull};
 use muster_model::Millis;
 pub use muster_worker_kit::Refusal;
@@ -35,6 +35,15 @@ pub struct Work {
     pub job: Job,
     /// Whatever reaches the device now.
     pub handle: Text,
+}
+
+/// A step of a work, and where it stands (N11).
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The step's id.
+    pub step: &'a str,
+    /// Where it stands.
+    pub status: StepStatus,
 }
 
 /// A request for work (N1).

@@ -16,7 +16,7 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Answer, Drain, NoAnswer, PullRequest, Refusal, Status, Work};
+pub use action::{Action, Answer, Drain, NoAnswer, Progress, PullRequest, Refusal, Status, Work};
 pub use muster_contract_nodes::{
     AnnouncedRun, Attempt, Event, EventKind, Heartbeat, Outcome, PulledWork, TIMEOUT,
 };

@@ -2,7 +2,7 @@
 
 use super::{
     Attempt, Core, EventKind, Outcome, TIMEOUT,
-    action::{Action, Work},
+    action::{Action, Progress, Work},
 };
 use crate::{End, Job, StepStatus, Text, job::bounded};
 use muster_model::{FailureReason, Millis, Timestamp};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 impl Core {
     /// A step of a work begins or is over.
-    pub fn stepped(&mut self, work: u64, (step, status): (&str, StepStatus), now: Timestamp) {
+    pub fn stepped(&mut self, work: u64, Progress { step, status }: Progress<'_>, now: Timestamp) {
         let Some(running) = self.lanes.by_work(work) else {
             return;
         };

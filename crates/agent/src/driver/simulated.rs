@@ -197,12 +197,26 @@ fn draw_screen(device: &str, attempt: u32) -> Vec<u8> {
     let shown = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();
     let left = (WIDTH - shown.len() * (DIGIT.0 + 1) * SCALE) / 2;
     for (place, digit) in shown.iter().enumerate() {
-        screen.digit((left + place * (DIGIT.0 + 1) * SCALE, 36), *digit);
+        screen.digit(Point { x: left + place * (DIGIT.0 + 1) * SCALE, y: 36 }, *digit);
     }
     for dot in 0..(attempt as usize).min(8) {
-        screen.fill((5 + dot * 6, 70), (4, 4), INK);
+        screen.fill(Point { x: 5 + dot * 6, y: 70 }, Size { width: 4, height: 4 }, INK);
     }
     png::grey(WIDTH as u32, HEIGHT as u32, &screen.pixels)
+}
+
+/// A place on the screen, in pixels from the upper left.
+#[derive(Clone, Copy)]
+struct Point {
+    x: usize,
+    y: usize,
+}
+
+/// The size of a rectangle, in pixels.
+#[derive(Clone, Copy)]
+struct Size {
+    width: usize,
+    height: usize,
 }
 
 struct Screen {
@@ -215,22 +229,23 @@ impl Screen {
         let tone = 150 + device.bytes().fold(0_usize, |sum, byte| (sum * 31 + usize::from(byte)) % 70);
         let shade = |place: usize| u8::try_from(tone - (place / WIDTH) / 3).unwrap_or(u8::MAX);
         let mut screen = Self { pixels: (0..WIDTH * HEIGHT).map(shade).collect() };
-        screen.fill((0, 0), (WIDTH, 8), INK);
+        screen.fill(Point { x: 0, y: 0 }, Size { width: WIDTH, height: 8 }, INK);
         screen
     }
 
-    fn digit(&mut self, (x, y): (usize, usize), digit: usize) {
+    fn digit(&mut self, at: Point, digit: usize) {
         for place in 0..DIGIT.0 * DIGIT.1 {
             let is_set =
                 DIGITS.get(digit).is_some_and(|rows| rows >> (DIGIT.0 * DIGIT.1 - 1 - place) & 1 == 1);
             if is_set {
                 let (column, row) = (place % DIGIT.0, place / DIGIT.0);
-                self.fill((x + column * SCALE, y + row * SCALE), (SCALE, SCALE), INK);
+                let corner = Point { x: at.x + column * SCALE, y: at.y + row * SCALE };
+                self.fill(corner, Size { width: SCALE, height: SCALE }, INK);
             }
         }
     }
 
-    fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), shade: u8) {
+    fn fill(&mut self, Point { x, y }: Point, Size { width, height }: Size, shade: u8) {
         for row in y..(y + height).min(HEIGHT) {
             let line = row * WIDTH;
             self.pixels[line + x.min(WIDTH)..line + (x + width).min(WIDTH)].fill(shade);

@@ -6,7 +6,10 @@ pub use options::{AgentError, Options};
 
 use crate::{
     Attached, Backend, End, StepStatus,
-    core::{Action, Answer, Core, Drain, Found, NoAnswer, PullRequest, PulledWork, Settings, Status, Work},
+    core::{
+        Action, Answer, Core, Drain, Found, NoAnswer, Progress, PullRequest, PulledWork, Settings, Status,
+        Work,
+    },
     driver::{Cause, StepFailure},
     execute::Executor,
 };
@@ -144,7 +147,9 @@ impl Agent {
                 self.core.pulled(number, Err(NoAnswer), now);
             }
             Happened::Sent(number, answer) => self.core.sent(number, answer, now),
-            Happened::Stepped(work, step, status) => self.core.stepped(work, (&step, status), now),
+            Happened::Stepped(work, step, status) => {
+                self.core.stepped(work, Progress { step: &step, status }, now)
+            }
             Happened::Ended(work, end) => {
                 self.exchange.ended(work);
                 self.core.ended(work, end, now);

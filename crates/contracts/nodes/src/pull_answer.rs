@@ -152,12 +152,12 @@ pub fn answer_pull<'a>(
         finished_runs: reply.finished.iter().map(ToString::to_string).collect(),
         stop: stopped.iter().map(ToString::to_string).collect(),
         stop_jobs: reply.stopping.iter().map(stop_offer).collect(),
-        warnings: reply.contested.iter().map(contested).collect(),
+        warnings: reply.contested.iter().map(|(device, node)| contested(device, node)).collect(),
     }
 }
 
 /// The warning that two nodes take a device from each other (N1b).
-fn contested((device, node): &(Name, Name)) -> String {
+fn contested(device: &Name, node: &Name) -> String {
     format!(
         "node {node} reports device {device} as well, and the two take it from each other; let one of them report it \
          (simulated devices begin at another number with simulated:COUNT@FIRST)"

@@ -6,6 +6,20 @@ use std::cell::Cell;
 /// A bug that can be switched on where the feature `mutants` is compiled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireMutant {
+    /// A task ends one frame late (S3).
+    FrameRangeOneTooLong,
+    /// The attempt of a completion is not read (S5).
+    CompletionAttemptNotRead,
+    /// The response to a heartbeat lacks the epoch (S2).
+    HeartbeatEpochLeftOut,
+    /// A worker does not read the order to stop a task (S2).
+    StopOrderNotRead,
+    /// The completion of a lost task is refused with 422 instead of 409 (S5).
+    NotHolderSaidUnprocessable,
+    /// Dropped frames in a report of progress count as none (S4).
+    DroppedFramesNotRead,
+    /// A rebind is read with the chunk after the one it names (S19).
+    RebindChunkOneTooHigh,
     /// A pull's answer lacks the attempt of a job (N1).
     AttemptLeftOut,
     /// The fence of a report is not read (N6b).
@@ -47,6 +61,13 @@ pub enum WireMutant {
 impl WireMutant {
     /// All of them.
     pub const ALL: &[Self] = &[
+        Self::FrameRangeOneTooLong,
+        Self::CompletionAttemptNotRead,
+        Self::HeartbeatEpochLeftOut,
+        Self::StopOrderNotRead,
+        Self::NotHolderSaidUnprocessable,
+        Self::DroppedFramesNotRead,
+        Self::RebindChunkOneTooHigh,
         Self::AttemptLeftOut,
         Self::LeaseTokenNotRead,
         Self::StaleSaidDuplicate,

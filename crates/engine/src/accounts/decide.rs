@@ -1,41 +1,40 @@
 //! Says what a command about accounts would make true. Changes nothing.
 
 use super::Accounts;
-use crate::Context;
+use crate::kernel::{Context, Decision};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    AccountCommand, AccountEvent, AccountRejection, AccountReply, ApiKeyRecord, Event, LoginRecord, Millis,
-    Roles, Timestamp, UserChange, UserId, UserRecord,
+    AccountCommand, AccountEvent, AccountRejection, AccountReply, ApiKeyRecord, LoginRecord, Millis,
+    Timestamp, UserChange, UserId, UserRecord,
 };
 
-type Decided = Result<(Vec<AccountEvent>, AccountReply), AccountRejection>;
+type Decided = crate::kernel::Decided<AccountReply, AccountRejection>;
 
 /// Decides a command.
-pub(crate) fn carry_out(
-    accounts: &Accounts,
-    command: AccountCommand,
-    context: &Context<'_>,
-) -> Result<(Vec<Event>, AccountReply), AccountRejection> {
-    let (events, reply) = decide(accounts, command, context)?;
-    Ok((events.into_iter().map(Event::Accounts).collect(), reply))
-}
-
-fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -> Decided {
+pub(crate) fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -> Decided {
     let now = context.now;
     match command {
         AccountCommand::AddUser { name, password_hash, roles } => {
-            add_user(accounts, (name, password_hash, roles), now)
+            let id = UserId(accounts.users.last_key_value().map_or(1, |(id, _)| id.0 + 1));
+            add_user(accounts, UserRecord { id, name, password_hash, roles, active: true, created_at: now })
         }
         AccountCommand::ChangeUser { user, change } => change_user(accounts, user, change, now),
+        // A password that was replaced meanwhile opens nothing.
         AccountCommand::Login { user, password_hash, ttl } => {
-            login(accounts, (user, &password_hash), ttl, context)
+            let known = accounts.users.get(&user);
+            let known = known.filter(|user| user.active && user.password_hash == password_hash);
+            known.ok_or(AccountRejection::UserUnknown)?;
+            Ok(login(accounts, user, ttl, context))
         }
         AccountCommand::Refresh { login, generation, ttl } => {
-            refresh(accounts, (login, generation), ttl, now)
+            let known = accounts.logins.get(&login);
+            let live = known.filter(|known| known.generation == generation && known.expires_at > now);
+            refresh(accounts, live.ok_or(AccountRejection::LoginUnknown)?, now + ttl)
         }
         AccountCommand::Logout { login } => {
             let known = accounts.logins.contains_key(&login);
-            known.then(|| done(AccountEvent::LoginEnded { login })).ok_or(AccountRejection::LoginUnknown)
+            known.then_some(()).ok_or(AccountRejection::LoginUnknown)?;
+            Ok(done(AccountEvent::LoginEnded { login }))
         }
         AccountCommand::AddKey { user, name, prefix, hash, scopes } => {
             let key = ApiKeyRecord {
@@ -57,7 +56,7 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
             theirs.ok_or(AccountRejection::KeyUnknown)?;
             Ok(done(AccountEvent::KeyRevoked { key, at: now }))
         }
-        AccountCommand::Note { .. } => Ok((Vec::new(), AccountReply::Done)),
+        AccountCommand::Note { .. } => Ok(Decision::unchanged(AccountReply::Done)),
         AccountCommand::TouchKey { key } => {
             accounts.keys.get(&key).ok_or(AccountRejection::KeyUnknown)?;
             Ok(done(AccountEvent::KeyTouched { key, at: now }))
@@ -65,17 +64,12 @@ fn decide(accounts: &Accounts, command: AccountCommand, context: &Context<'_>) -
     }
 }
 
-fn add_user(
-    accounts: &Accounts,
-    (name, password_hash, roles): (Box<str>, Box<str>, Roles),
-    now: Timestamp,
-) -> Decided {
-    if accounts.names.contains_key(&name) {
-        return Err(AccountRejection::NameTaken);
+fn add_user(accounts: &Accounts, user: UserRecord) -> Decided {
+    if accounts.names.contains_key(&user.name) {
+        return Err(AccountRejection::NameTaken.into());
     }
-    let id = UserId(accounts.users.last_key_value().map_or(1, |(id, _)| id.0 + 1));
-    let user = Box::new(UserRecord { id, name, password_hash, roles, active: true, created_at: now });
-    Ok((Vec::from([AccountEvent::UserAdded(user.clone())]), AccountReply::User(user)))
+    let user = Box::new(user);
+    Ok(Decision::new([AccountEvent::UserAdded(user.clone())], AccountReply::User(user)))
 }
 
 /// A new password, or an end of service, ends whatever the user is logged in with.
@@ -92,18 +86,11 @@ fn change_user(accounts: &Accounts, id: UserId, change: UserChange, now: Timesta
     if ends_logins {
         events.extend(logins_of(accounts, id).map(|login| AccountEvent::LoginEnded { login }));
     }
-    Ok((events, AccountReply::User(reply.into())))
+    Ok(Decision::new(events, AccountReply::User(reply.into())))
 }
 
-/// Begins a login for whoever showed the password behind this hash: one that was replaced meanwhile opens nothing.
-fn login(
-    accounts: &Accounts,
-    (user, password_hash): (UserId, &str),
-    ttl: Millis,
-    context: &Context<'_>,
-) -> Decided {
-    let known = accounts.users.get(&user).filter(|user| user.active && &*user.password_hash == password_hash);
-    known.ok_or(AccountRejection::UserUnknown)?;
+/// Begins a login for a user, and clears away logins that are over.
+fn login(accounts: &Accounts, user: UserId, ttl: Millis, context: &Context<'_>) -> Decision<AccountReply> {
     let record = LoginRecord { id: context.number(0), user, generation: 1, expires_at: context.now + ttl };
     let over = accounts.by_end.iter().take_while(|(end, _)| *end <= context.now).take(ENDED_PER_LOGIN);
     let mut events: Vec<AccountEvent> =
@@ -112,29 +99,26 @@ fn login(
     let oldest = logins_of(accounts, user).take((mine + 1).saturating_sub(LOGINS_PER_USER));
     events.extend(oldest.map(|login| AccountEvent::LoginEnded { login }));
     events.push(AccountEvent::LoginBegan(record));
-    Ok((events, AccountReply::Login(record)))
+    Decision::new(events, AccountReply::Login(record))
 }
 
 /// The next token of a login; with it the one before is dead (P1).
-fn refresh(accounts: &Accounts, (login, generation): (u128, u32), ttl: Millis, now: Timestamp) -> Decided {
-    let known = accounts.logins.get(&login);
-    let live = known.filter(|known| known.generation == generation && known.expires_at > now);
-    let known = live.ok_or(AccountRejection::LoginUnknown)?;
-    accounts.users.get(&known.user).filter(|user| user.active).ok_or(AccountRejection::UserUnknown)?;
-    let next = LoginRecord { generation: generation.saturating_add(1), expires_at: now + ttl, ..*known };
-    Ok((Vec::from([AccountEvent::LoginRefreshed(next)]), AccountReply::Login(next)))
+fn refresh(accounts: &Accounts, login: &LoginRecord, expires_at: Timestamp) -> Decided {
+    accounts.users.get(&login.user).filter(|user| user.active).ok_or(AccountRejection::UserUnknown)?;
+    let next = LoginRecord { generation: login.generation.saturating_add(1), expires_at, ..*login };
+    Ok(Decision::new([AccountEvent::LoginRefreshed(next)], AccountReply::Login(next)))
 }
 
 fn add_key(accounts: &Accounts, key: ApiKeyRecord) -> Decided {
     if accounts.key_counts.get(&key.user).is_some_and(|count| *count >= KEYS_PER_USER) {
-        return Err(AccountRejection::TooMany { max: KEYS_PER_USER });
+        return Err(AccountRejection::TooMany { max: KEYS_PER_USER }.into());
     }
     let key = Box::new(key);
-    Ok((Vec::from([AccountEvent::KeyAdded(key.clone())]), AccountReply::Key(key)))
+    Ok(Decision::new([AccountEvent::KeyAdded(key.clone())], AccountReply::Key(key)))
 }
 
-fn done(event: AccountEvent) -> (Vec<AccountEvent>, AccountReply) {
-    (Vec::from([event]), AccountReply::Done)
+fn done(event: AccountEvent) -> Decision<AccountReply> {
+    Decision::new([event], AccountReply::Done)
 }
 
 /// The logins of a user, those that end first first.
@@ -143,7 +127,7 @@ fn logins_of(accounts: &Accounts, user: UserId) -> impl Iterator<Item = u128> {
     accounts.by_user.range(from..).take_while(move |(of, ..)| *of == user).map(|(_, _, login)| *login)
 }
 
-/// How many logins that are over are cleared away with each new one.
+/// Number of ended logins that are cleared away with each new one.
 const ENDED_PER_LOGIN: usize = 16;
 /// One more ends the oldest.
 const LOGINS_PER_USER: usize = 100;

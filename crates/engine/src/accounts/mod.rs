@@ -5,7 +5,7 @@ mod decide;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::carry_out;
+pub(crate) use decide::decide;
 
 use alloc::{
     boxed::Box,
@@ -28,7 +28,7 @@ pub(crate) struct Accounts {
     by_user: BTreeSet<(UserId, Timestamp, u128)>,
     /// Keys that were not taken back.
     keys: BTreeMap<u64, ApiKeyRecord>,
-    /// How many keys each user has.
+    /// Number of keys of each user.
     key_counts: BTreeMap<UserId, usize>,
     /// The largest number a key was given.
     last_key: u64,

@@ -1,7 +1,7 @@
 //! Q16: what holds a session, a range or a worker back.
 
 use super::{
-    rule::{pressure, split},
+    rule::{health, split},
     state::{Farm, FrameTask, Renderer, Session},
 };
 use muster_model::{
@@ -10,7 +10,7 @@ use muster_model::{
 };
 
 impl Farm {
-    /// What a session waits for; `None` when memory does not know it.
+    /// Explains what a session waits for; `None` when memory does not know it.
     pub(crate) fn explain_session(&self, id: &SessionId, now: Timestamp) -> Option<FrameCause> {
         let Some(session) = self.sessions.get(id) else {
             let closed = self.recent.sessions.get(id)?;
@@ -26,7 +26,7 @@ impl Farm {
         Some(self.unsupplied(session, now))
     }
 
-    /// What a range waits for, also one that is not cut yet; `None` when memory does not know it.
+    /// Explains what a range waits for, also one that is not cut yet; `None` when memory does not know it.
     pub(crate) fn explain_range(&self, id: &FrameTaskId, now: Timestamp) -> Option<FrameCause> {
         let session = self.sessions.get(&id.session);
         match session.and_then(|session| session.tasks.get(&id.start)) {
@@ -42,7 +42,7 @@ impl Farm {
         }
     }
 
-    /// What a worker does or waits for; `None` when there is no such worker.
+    /// Explains what a worker does or waits for; `None` when there is no such worker.
     pub(crate) fn explain_renderer(&self, name: &Name, now: Timestamp) -> Option<FrameCause> {
         let renderer = self.renderers.get(name)?;
         let (since, reason) = (renderer.state_since, None);
@@ -69,7 +69,7 @@ impl Farm {
         })
     }
 
-    /// What a worker that is well could be given.
+    /// Explains what a healthy worker could get.
     fn for_anybody(&self) -> FrameCause {
         let first = self.offering.first().and_then(|seq| self.by_age.get(seq));
         match first {
@@ -109,7 +109,7 @@ impl Farm {
         task.losers.iter().any(|worker| split::is_kept_from(self, task, worker, now))
     }
 
-    /// Why nothing more of a session is given out at all.
+    /// Reason why nothing more of a session is given out at all.
     fn stopped(&self, id: &SessionId, session: &Session) -> Option<FrameCause> {
         match session.status {
             _ if session.merging.is_some() => Some(FrameCause::SessionMerging),
@@ -120,7 +120,7 @@ impl Farm {
         }
     }
 
-    /// Why no worker takes anything of a session that gives something out.
+    /// Reason why no worker takes anything of a session that gives something out.
     fn unsupplied(&self, session: &Session, now: Timestamp) -> FrameCause {
         let crew = Round::of(self.renderers.values(), now);
         if let Some(cause) = crew.nobody() {
@@ -135,7 +135,7 @@ impl Farm {
     }
 }
 
-/// What keeps a worker that may work from being given something.
+/// Obstacle that keeps a worker that may work from getting something.
 enum Hold {
     Free,
     Full,
@@ -150,7 +150,7 @@ impl Hold {
             _ if !renderer.has_free_slot() => Self::Full,
             Some(until) => Self::Resting(until),
             None if !renderer.is_heard() => Self::Unheard,
-            None if pressure::level(renderer) == Pressure::Pause => Self::Pressed,
+            None if health::pressure(renderer) == Pressure::Pause => Self::Pressed,
             None => Self::Free,
         }
     }
@@ -187,7 +187,7 @@ impl Round {
         round
     }
 
-    /// Why nobody may work.
+    /// Reason why nobody may work.
     fn nobody(&self) -> Option<FrameCause> {
         let Self { lost, quarantined, .. } = *self;
         if self.free + self.full + self.pressed + self.resting + self.unheard > 0 {
@@ -201,7 +201,7 @@ impl Round {
         })
     }
 
-    /// What those who may work are waited for.
+    /// Reason why the workers that may work are waited for.
     fn somebody(&self) -> FrameCause {
         match self {
             Self { free: 1.., .. } => FrameCause::AwaitingRenderer { workers: self.free },

@@ -1,4 +1,4 @@
-//! What must hold of sessions after every command, each a function with a name.
+//! Invariants of sessions, each a function with a name.
 
 use super::{
     decide::find_work,
@@ -23,7 +23,7 @@ impl Farm {
         invariant_crew_agrees(self)
     }
 
-    /// Whether a worker that asks now would be given work (invariant 13).
+    /// True if a worker that asks now would be given work (invariant 13).
     pub(crate) fn has_supply_for(&self, worker: &Name, now: Timestamp) -> bool {
         find_work(self, worker, now).is_some()
     }
@@ -116,7 +116,7 @@ fn invariant_only_the_fit_hold_leases(farm: &Farm) -> Broken {
     })
 }
 
-/// What the crew amounts to, and who has something to give out, is what a look at everybody would say.
+/// The totals over the crew, and the sessions with something to give out, agree with a full count.
 fn invariant_crew_agrees(farm: &Farm) -> Broken {
     let mut counted = Crew::default();
     for (name, renderer) in &farm.renderers {

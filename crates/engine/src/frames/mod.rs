@@ -19,5 +19,5 @@ mod state;
 mod tests;
 mod view;
 
-pub(crate) use decide::{carry_out, keys, next_due};
+pub(crate) use decide::{decide, decide_due, keys};
 pub(crate) use state::Farm;

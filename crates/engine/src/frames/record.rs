@@ -1,4 +1,4 @@
-//! What the store is told: the rows of everything that changed since it was last asked for.
+//! Rows for the store: those of everything that changed since it was last asked for.
 
 use super::state::{DirtyFrames, Farm, RecentFrames, Session};
 use alloc::{boxed::Box, vec::Vec};
@@ -43,7 +43,7 @@ impl Farm {
         changes.into_iter().map(Change::Frames).collect()
     }
 
-    /// What must happen outside once everything up to now is durable.
+    /// Effects that must happen outside once everything up to now is durable.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         core::mem::take(&mut self.dirty.effects)
     }

@@ -5,11 +5,7 @@ use super::{
     state::{Assignment, Crew, Farm, FarmTimer, FrameTask, Renderer, Session},
 };
 use crate::Mutant;
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    vec::Vec,
-};
+use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
     ChunkRecord, Effect, FrameChange, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Removal,
     RendererRecord, RendererState, SessionRecord, Timestamp,
@@ -39,7 +35,7 @@ impl Farm {
     pub(crate) fn finish_loading(&mut self, now: Timestamp) {
         (self.began_at, self.latest) = (now, now);
         for delay in [muster_model::Millis(0), self.settings.rebind_within] {
-            self.timers.insert((now + delay, FarmTimer::NewTerm));
+            self.timers.set(now + delay, FarmTimer::NewTerm);
         }
         let mut crew = Crew::default();
         for (name, renderer) in &mut self.renderers {
@@ -80,7 +76,7 @@ impl Farm {
                 };
                 (lease.heard_at, lease.watched_at) = (now, Some(stalled_at));
                 let task_id = FrameTaskId { session: id.clone(), start: *start };
-                self.timers.insert((stalled_at, FarmTimer::Stall(task_id, task.attempt)));
+                self.timers.set(stalled_at, FarmTimer::Stall(task_id, task.attempt));
             }
         }
     }
@@ -109,26 +105,7 @@ impl Farm {
     fn restore_session(&mut self, record: SessionRecord) {
         self.session_seq = self.session_seq.max(record.seq);
         self.by_age.insert(record.seq, record.id.clone());
-        self.sessions.insert(
-            record.id,
-            Session {
-                seq: record.seq,
-                status: record.status,
-                total: record.total_frames,
-                per_task: record.frames_per_task,
-                strict: record.strict,
-                output: record.output,
-                digest: record.digest,
-                created_at: record.created_at,
-                body: None,
-                uncut: BTreeMap::from([(0, record.total_frames)]),
-                tasks: BTreeMap::new(),
-                ready: BTreeSet::new(),
-                done: 0,
-                failed: BTreeMap::new(),
-                merging: None,
-            },
-        );
+        self.sessions.insert(record.id.clone(), Session::new(&record));
     }
 
     fn restore_task(&mut self, record: &FrameTaskRecord) {

@@ -1,7 +1,7 @@
-//! What follows from what was applied: sessions whose frames are all done, work for those who can be reached.
+//! Consequences of events: sessions whose frames are all done, work for workers that can be reached.
 
 use super::{
-    decide::{Told, find_work, grant, may_be_given},
+    decide::{Delivery, Recipient, find_work, grant, may_be_given},
     state::{Farm, Renderer, Session},
 };
 use crate::{Context, Mutant};
@@ -28,14 +28,14 @@ impl Farm {
         vec![Event::Frames(event)]
     }
 
-    /// Whose waiting requests should be decided again since the last call: as many as there is work for, the ablest
+    /// Workers whose waiting requests should be decided again since the last call: as many as there is work for, the ablest
     /// first, so that no crowd is woken for one range.
     pub(crate) fn take_woken(&mut self) -> Vec<Name> {
         let mut woken = core::mem::take(&mut self.dirty.woken);
         if self.has_bug(Mutant::AskerNotWoken) {
             return Vec::new();
         }
-        woken.retain(|name| self.renderers.get(name).is_some_and(|renderer| renderer.asking > 0));
+        woken.retain(|name| self.renderers.get(name).is_some_and(|renderer| renderer.waiting > 0));
         if core::mem::take(&mut self.dirty.check_wake) {
             woken.extend(self.worth_waking());
         }
@@ -43,13 +43,13 @@ impl Farm {
     }
 
     /// Tells that a request of a worker waits for a task from now on.
-    pub(crate) fn begin_asking(&mut self, worker: &Name) {
-        self.adjust_renderer(worker, |renderer| renderer.asking += 1);
+    pub(crate) fn begin_waiting(&mut self, worker: &Name) {
+        self.adjust_renderer(worker, |renderer| renderer.waiting += 1);
     }
 
     /// Tells that it was answered or given up; what it was woken for may be for somebody else.
-    pub(crate) fn end_asking(&mut self, worker: &Name) {
-        self.adjust_renderer(worker, |renderer| renderer.asking = renderer.asking.saturating_sub(1));
+    pub(crate) fn end_waiting(&mut self, worker: &Name) {
+        self.adjust_renderer(worker, |renderer| renderer.waiting = renderer.waiting.saturating_sub(1));
         self.dirty.check_wake = true;
     }
 
@@ -73,7 +73,8 @@ impl Farm {
         }
         let mut able = self.crew.reachable.iter().flatten().filter(can);
         let (worker, work) = able.find_map(|worker| Some((worker, find_work(self, worker, context.now)?)))?;
-        let granted = grant(self, &work, (worker, Told::ByPush), context.now).ok()?;
+        let granted =
+            grant(self, &work, &Recipient { worker, delivery: Delivery::Push }, context.now).ok()?;
         Some(FrameEvent::RangeGranted(Box::new(granted)))
     }
 
@@ -90,7 +91,7 @@ impl Farm {
         able.into_iter().take(pieces).cloned().collect()
     }
 
-    /// How many ranges could be given out, counted up to `most`.
+    /// Number of ranges that could be given out, counted up to `most`.
     fn pieces(&self, most: usize) -> usize {
         let mut pieces = 0usize;
         let offering = self.offering.iter().filter_map(|seq| self.sessions.get(self.by_age.get(seq)?));

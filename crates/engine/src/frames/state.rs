@@ -1,10 +1,10 @@
-//! What is live of sessions: workers, open sessions, ranges that are not done, ids.
+//! State of sessions: workers, open sessions, ranges that are not done, ids.
 
 mod renderer;
 
 pub(crate) use renderer::{Crew, FORGET_AFTER, FORGET_LOST_AFTER, Renderer};
 
-use crate::state::Map;
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use muster_model::{
 pub(crate) struct Farm {
     pub(crate) settings: FrameSettings,
     pub(crate) epoch: u64,
-    /// When the term began (S19).
+    /// Time when the term began (S19).
     pub(crate) began_at: Timestamp,
     /// The latest time that was handed in.
     pub(crate) latest: Timestamp,
@@ -39,7 +39,7 @@ pub(crate) struct Farm {
     pub(crate) chunks: Map<u64, FrameTaskId>,
     /// Entries whose files are not moved yet.
     pub(crate) quarantine: BTreeMap<EntryId, QuarantineRecord>,
-    pub(crate) timers: BTreeSet<(Timestamp, FarmTimer)>,
+    pub(crate) timers: Timers<FarmTimer>,
     /// Counts ranges that came back, so that they stand in line.
     pub(crate) order: u64,
     pub(crate) crew: Crew,
@@ -47,9 +47,7 @@ pub(crate) struct Farm {
     pub(crate) transitions: BTreeMap<(RendererState, RendererState), u64>,
     pub(crate) recent: RecentFrames,
     pub(crate) dirty: DirtyFrames,
-    /// Switched-on bug, for proving that the checks bite.
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<crate::Mutant>,
+    pub(crate) bug: PlantedBug,
 }
 
 /// The `GlobalIdAllocator` (S12): what was granted lies below `next_id`, for ever.
@@ -59,7 +57,7 @@ pub(crate) struct Allocator {
     pub(crate) next_id: u64,
 }
 
-/// What to look at when it is time.
+/// Timers: each names what to look at when it is due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FarmTimer {
     /// Is this worker silent (S8), its rest after a failed push over, or can it be forgotten (S6)?
@@ -70,7 +68,7 @@ pub(crate) enum FarmTimer {
     Push(FrameTaskId, u16),
     /// May a range go back to a worker that failed it (S26b)?
     Avoidance,
-    /// Who did not come back with its task (S19)?
+    /// Are there workers that did not come back with their tasks (S19)?
     NewTerm,
 }
 
@@ -115,7 +113,7 @@ pub(crate) struct FrameTask {
     pub(crate) avoids_until: Option<Timestamp>,
     /// The frame at which its last attempt failed, as its progress told (S26b). Not durable.
     pub(crate) suspect: Option<u64>,
-    /// Who has or last had it.
+    /// The worker that has or last had it.
     pub(crate) worker: Name,
     /// Of its last attempt.
     pub(crate) ids: IdRange,
@@ -142,9 +140,9 @@ pub(crate) struct Assignment {
     pub(crate) shown: bool,
     /// Frames made so far, as told.
     pub(crate) processed: u64,
-    /// When it was last heard of.
+    /// Time when it was last heard of.
     pub(crate) heard_at: Timestamp,
-    /// When it is looked whether it is still heard of.
+    /// Deadline of the next liveness check.
     pub(crate) watched_at: Option<Timestamp>,
     /// Lines it left in the diagnostics log.
     pub(crate) lines: usize,
@@ -152,7 +150,7 @@ pub(crate) struct Assignment {
     pub(crate) unbound: bool,
 }
 
-/// What was decided and may not be committed yet: remembered until the store can be asked.
+/// Decisions that may not be committed yet, remembered until the store can be asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentFrames {
     pub(crate) tasks: Map<FrameTaskId, Box<FrameTaskRecord>>,
@@ -186,15 +184,8 @@ impl Default for Allocator {
 }
 
 impl Farm {
-    #[cfg(feature = "mutants")]
     pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
-        self.mutant == Some(mutant)
-    }
-
-    #[cfg(not(feature = "mutants"))]
-    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
-    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
-        false
+        self.bug.is(mutant)
     }
 
     pub(crate) fn task(&self, id: &FrameTaskId) -> Option<&FrameTask> {
@@ -220,7 +211,7 @@ impl Farm {
         }
     }
 
-    /// Whether anything of a session is given out now.
+    /// True if anything of a session is given out now.
     pub(crate) fn gives_out(&self, id: &SessionId) -> bool {
         !self.paused && self.sessions.get(id).is_some_and(Session::is_serving)
     }
@@ -237,24 +228,39 @@ impl Farm {
 
     /// Sets the timer that looks at a worker, unless an earlier one is set.
     pub(crate) fn arm(&mut self, name: &Name) {
-        let Some(next) = self.renderers.get(name).and_then(|renderer| renderer.next_look(&self.settings))
-        else {
-            return;
-        };
-        let Some(renderer) =
-            self.renderers.get_mut(name).filter(|r| r.armed.is_none_or(|armed| armed > next))
-        else {
-            return;
-        };
-        if let Some(armed) = renderer.armed.replace(next) {
-            self.timers.remove(&(armed, FarmTimer::Renderer(name.clone())));
+        if let Some(renderer) = self.renderers.get_mut(name)
+            && let Some(next) = renderer.next_look(&self.settings)
+        {
+            self.timers.arm(&mut renderer.armed, next, FarmTimer::Renderer(name.clone()));
         }
-        self.timers.insert((next, FarmTimer::Renderer(name.clone())));
+    }
+}
+
+impl Session {
+    /// A session of which nothing is cut yet.
+    pub(crate) fn new(record: &SessionRecord) -> Self {
+        Self {
+            seq: record.seq,
+            status: record.status,
+            total: record.total_frames,
+            per_task: record.frames_per_task,
+            strict: record.strict,
+            output: record.output.clone(),
+            digest: record.digest,
+            created_at: record.created_at,
+            body: None,
+            uncut: BTreeMap::from([(0, record.total_frames)]),
+            tasks: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            done: 0,
+            failed: BTreeMap::new(),
+            merging: None,
+        }
     }
 }
 
 impl FrameTask {
-    /// Where it stands.
+    /// Its status.
     pub(crate) fn status(&self) -> FrameTaskStatus {
         match (&self.lease, self.confirmed_at, self.lost) {
             (Some(_), None, _) => FrameTaskStatus::Assigned,

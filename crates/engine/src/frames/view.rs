@@ -1,7 +1,7 @@
-//! What memory knows of sessions beyond the store.
+//! Views of sessions: what memory knows beyond the store.
 
 use super::{
-    rule::pressure,
+    rule::health,
     state::{Farm, FrameTask, Renderer, Session},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
@@ -72,7 +72,7 @@ impl Farm {
             max_queue_ratio: renderer.max_queue_ratio,
             gpu_usage: renderer.gpu_usage,
             last_frame: renderer.last_frame,
-            pressure: pressure::level(renderer),
+            pressure: health::pressure(renderer),
             rate: renderer.rate,
             failures: u32::try_from(failures).unwrap_or(u32::MAX),
             slots: renderer.slots,

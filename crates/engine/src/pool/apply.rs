@@ -7,17 +7,19 @@ use super::{
     vote,
 };
 use crate::Mutant;
-use alloc::{
-    boxed::Box,
-    collections::{VecDeque, btree_map},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{boxed::Box, collections::btree_map, sync::Arc, vec::Vec};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Demand, PoolChange, PoolEndRecord, PoolEvent, PoolGrant,
     PoolJobId, PoolJobRecord, PoolKeyRecord, PoolRegistration, PoolResult, PoolSubmission, PoolWorkerId,
     Timestamp, UserId,
 };
+
+/// End of a lease, with its result.
+struct LeaseEnd<'a> {
+    state: AssignmentState,
+    result: Option<&'a Arc<PoolResult>>,
+    at: Timestamp,
+}
 
 impl Pool {
     /// Changes memory by one event.
@@ -44,7 +46,9 @@ impl Pool {
                     }
                 }
             }
-            PoolEvent::Ended { assignment, state, at } => self.end_lease(*assignment, (*state, *at), None),
+            PoolEvent::Ended { assignment, state, at } => {
+                self.end_lease(*assignment, LeaseEnd { state: *state, result: None, at: *at })
+            }
             PoolEvent::ResultTaken { result, at } => self.take_result(result, *at),
             PoolEvent::JobEnded { job, status, assignment, error, at } => {
                 let Some(client) = self.jobs.get(job).map(|job| job.client) else {
@@ -64,31 +68,15 @@ impl Pool {
     }
 
     fn register(&mut self, id: PoolWorkerId, registration: &PoolRegistration, at: Timestamp) {
-        self.next_worker = self.next_worker.max(id.0 + 1);
-        self.names.insert(registration.name.clone(), id);
-        *self.owned.entry(registration.owner).or_default() += 1;
-        let member = Member {
-            owner: registration.owner,
-            name: registration.name.clone(),
-            region: registration.region.clone(),
-            specs: registration.specs.clone(),
-            specs_json: registration.specs_json.clone(),
-            public_key: registration.public_key.clone(),
-            slots: registration.slots,
-            online: false,
-            draining: false,
-            banned: None,
-            agreements: 0,
-            dissents: 0,
-            last_seen: None,
-            heard: at,
-            created_at: at,
-            live: Vec::new(),
-            asks: VecDeque::new(),
-            armed: None,
-        };
-        self.members.insert(id, member);
+        self.add_member(id, Member::new(registration.clone(), at));
         self.dirty.members.insert(id);
+    }
+
+    pub(super) fn add_member(&mut self, id: PoolWorkerId, member: Member) {
+        self.next_worker = self.next_worker.max(id.0 + 1);
+        self.names.insert(member.name.clone(), id);
+        *self.owned.entry(member.owner).or_default() += 1;
+        self.members.insert(id, member);
     }
 
     fn see(&mut self, worker: PoolWorkerId, at: Timestamp) {
@@ -237,7 +225,7 @@ impl Pool {
         }
         self.dirty.leases.insert(id);
         if let Some(end) = timeout_at.filter(|_| !self.has_bug(Mutant::PoolLimitIgnored)) {
-            self.timers.insert((end, PoolTimer::Timeout(id)));
+            self.timers.set(end, PoolTimer::Timeout(id));
         }
         self.reindex(id.job());
         self.arm(worker);
@@ -247,7 +235,7 @@ impl Pool {
         let failed = vote::has_failed(result);
         let state = if failed { AssignmentState::Failed } else { AssignmentState::Completed };
         let lease = self.lease(result.assignment).copied();
-        self.end_lease(result.assignment, (state, at), Some(result));
+        self.end_lease(result.assignment, LeaseEnd { state, result: Some(result), at });
         let Some((lease, hash)) = lease.zip(self.vote_of(result)) else {
             return;
         };
@@ -268,12 +256,8 @@ impl Pool {
     }
 
     /// Takes a lease down and writes down how it ended.
-    fn end_lease(
-        &mut self,
-        id: AssignmentId,
-        (state, at): (AssignmentState, Timestamp),
-        result: Option<&Arc<PoolResult>>,
-    ) {
+    fn end_lease(&mut self, id: AssignmentId, end: LeaseEnd<'_>) {
+        let LeaseEnd { state, result, at } = end;
         let costs = self.has_bug(Mutant::RevokedCosts);
         let vote = result.and_then(|result| self.vote_of(result));
         let Some(job) = self.jobs.get_mut(&id.job()) else {
@@ -288,7 +272,7 @@ impl Pool {
             job.had.retain(|owner| *owner != lease.owner);
         }
         if let Some(end) = lease.timeout_at {
-            self.timers.remove(&(end, PoolTimer::Timeout(id)));
+            self.timers.clear(end, PoolTimer::Timeout(id));
         }
         if let Some(member) = self.members.get_mut(&lease.worker) {
             member.live.retain(|held| *held != id);
@@ -311,7 +295,7 @@ impl Pool {
         self.reindex(id.job());
     }
 
-    /// Where a job stands among those that can be given out.
+    /// Priority level of a job among those that can be given out.
     fn level(&self, job: PoolJobId) -> u8 {
         let priority = self.jobs.get(&job).map_or(0, |job| job.priority);
         if self.has_bug(Mutant::PoolPriorityIgnored) { 0 } else { priority }

@@ -1,4 +1,4 @@
-//! Why a job is not done yet, and what a worker does or waits for (P15, Q16).
+//! Reason why a job is not done yet, and what a worker does or waits for (P15, Q16).
 
 use super::{
     Pool,
@@ -24,7 +24,7 @@ impl Pool {
         })
     }
 
-    /// What a worker does or waits for; `None` when there is no such worker.
+    /// Explains what a worker does or waits for; `None` when there is no such worker.
     pub(crate) fn explain_member(&self, id: PoolWorkerId) -> Option<MemberCause> {
         let member = self.members.get(&id)?;
         let (running, slots) = (count(member.live.len()), member.slots);
@@ -100,7 +100,7 @@ impl Pool {
     }
 }
 
-/// Who could do a job, and who cannot.
+/// Counts the workers that could do a job, and those that cannot.
 #[derive(Default)]
 struct Round {
     all: u32,

@@ -1,4 +1,4 @@
-//! What must hold of the pool after every command, each a function with a name.
+//! Invariants of the pool, each a function with a name.
 
 use super::{Pool, state::Job};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};

@@ -5,20 +5,19 @@
 //! same one writer.
 
 mod apply;
-mod asking;
 mod decide;
+mod execute;
 mod explain;
 mod invariant;
 mod ready;
 mod record;
 mod restore;
 mod state;
-mod status;
 #[cfg(test)]
 mod tests;
-mod tick;
 mod vote;
+mod waiting;
 
-pub(crate) use decide::{carry_out, keys};
+pub(crate) use decide::keys;
+pub(crate) use execute::Steps;
 pub(crate) use state::Pool;
-pub(crate) use tick::next_due;

@@ -29,7 +29,7 @@ pub(crate) struct Ready {
     served: u64,
 }
 
-/// What jobs ask for, and whom they bar.
+/// Demand of jobs, and the owners they bar.
 #[derive(Clone, Debug)]
 struct Class {
     demand: Demand,
@@ -44,7 +44,7 @@ struct Class {
 #[derive(Clone, Debug, Default)]
 struct Level {
     lines: BTreeMap<ClassIx, Line>,
-    /// When each client was last served here; 0: never.
+    /// Time when each client was last served here; 0: never.
     turns: BTreeMap<UserId, u64>,
 }
 
@@ -96,17 +96,17 @@ impl Ready {
         }
     }
 
-    /// What jobs of a class ask for.
+    /// Demand of the jobs of a class.
     pub(crate) fn demand(&self, ix: ClassIx) -> &Demand {
         &self.classes[ix.0 as usize].demand
     }
 
-    /// Whom jobs of a class bar.
+    /// Owners that jobs of a class bar.
     pub(crate) fn barred(&self, ix: ClassIx) -> &[UserId] {
         &self.classes[ix.0 as usize].barred
     }
 
-    /// How many jobs of a class can be given out.
+    /// Number of jobs of a class that can be given out.
     pub(crate) fn ready_of(&self, ix: ClassIx) -> usize {
         self.classes[ix.0 as usize].ready
     }
@@ -180,7 +180,7 @@ impl Ready {
         })
     }
 
-    /// Whether a worker could do jobs of a class (P14, P15).
+    /// True if a worker could do jobs of a class (P14, P15).
     pub(crate) fn matches(&self, ix: ClassIx, member: &Member) -> bool {
         let class = &self.classes[ix.0 as usize];
         let region = &class.demand.region;

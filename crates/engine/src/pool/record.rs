@@ -1,4 +1,4 @@
-//! What the store is told: the rows of everything that changed since it was last asked for.
+//! Rows for the store: those of everything that changed since it was last asked for.
 
 use super::{
     Pool,

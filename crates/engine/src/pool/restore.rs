@@ -5,10 +5,10 @@ use super::{
     state::{DirtyPool, Lease, Member, PoolTimer, Vote},
 };
 use crate::Mutant;
-use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
-    AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolWorkerId, PoolWorkerRecord,
-    PoolWorkerStatus, Timestamp,
+    AssignmentRecord, AssignmentState, PoolChange, PoolJobId, PoolRegistration, PoolWorkerId,
+    PoolWorkerRecord, PoolWorkerStatus, Timestamp,
 };
 
 impl Pool {
@@ -38,33 +38,22 @@ impl Pool {
     }
 
     fn take_worker(&mut self, record: PoolWorkerRecord) {
-        self.next_worker = self.next_worker.max(record.id.0 + 1);
-        self.names.insert(record.name.clone(), record.id);
-        *self.owned.entry(record.owner).or_default() += 1;
         // One that was shut out without a reason is shut out all the same.
         let banned =
             record.ban_reason.or_else(|| (record.status == PoolWorkerStatus::Banned).then(Box::default));
+        let PoolWorkerRecord { owner, name, region, specs, public_key, slots, created_at, .. } = record;
+        let registration =
+            PoolRegistration { owner, name, region, specs, specs_json: None, public_key, slots };
         let member = Member {
-            owner: record.owner,
-            name: record.name,
-            region: record.region,
-            specs: record.specs,
-            specs_json: None,
-            public_key: record.public_key,
-            slots: record.slots,
             online: record.status == PoolWorkerStatus::Online,
             draining: record.draining,
             banned,
             agreements: record.agreements,
             dissents: record.dissents,
             last_seen: record.last_seen,
-            heard: record.created_at,
-            created_at: record.created_at,
-            live: Vec::new(),
-            asks: VecDeque::new(),
-            armed: None,
+            ..Member::new(registration, created_at)
         };
-        self.members.insert(record.id, member);
+        self.add_member(record.id, member);
     }
 
     fn take_assignment(&mut self, record: &AssignmentRecord) {
@@ -85,7 +74,7 @@ impl Pool {
                 member.live.push(id);
             }
             if let Some(end) = timeout_at {
-                self.timers.insert((end, PoolTimer::Timeout(id)));
+                self.timers.set(end, PoolTimer::Timeout(id));
             }
         }
         let voted = record.state == AssignmentState::Completed && job.redundancy > 1 && !forgets;

@@ -1,16 +1,16 @@
-//! What is live of the pool: workers, open jobs, leases.
+//! State of the pool: workers, open jobs, leases.
 
 use super::ready::{ClassIx, Ready};
-use crate::state::Map;
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet, VecDeque},
     vec::Vec,
 };
 use muster_model::{
-    AssignmentId, AssignmentRecord, Demand, Event, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
-    PoolEvent, PoolJobId, PoolKeyRecord, PoolSettings, PoolWorkerId, PoolWorkerStatus, Specs, SubmissionKey,
-    Timestamp, UserId,
+    AssignmentId, AssignmentRecord, Demand, Fence, Millis, PoolChange, PoolCounters, PoolEndRecord,
+    PoolJobId, PoolKeyRecord, PoolRegistration, PoolSettings, PoolStatus, PoolWorkerId, PoolWorkerStatus,
+    Specs, SubmissionKey, Timestamp, UserId,
 };
 
 /// Everything live of contract P.
@@ -25,23 +25,22 @@ pub(crate) struct Pool {
     pub(crate) jobs: BTreeMap<PoolJobId, Job>,
     /// Open jobs by client.
     pub(crate) open: BTreeMap<UserId, u64>,
-    /// What open jobs of each client ask for, and how many ask for it; those that ask for nothing are left out.
+    /// Demands of each client's open jobs, with the number of jobs; those that ask for nothing are left out.
     pub(crate) demands: BTreeMap<UserId, BTreeMap<Demand, u64>>,
     /// Workers by owner.
     pub(crate) owned: BTreeMap<UserId, usize>,
     pub(crate) ready: Ready,
-    pub(crate) timers: BTreeSet<(Timestamp, PoolTimer)>,
+    pub(crate) timers: Timers<PoolTimer>,
     /// Requests that wait for work, in the order they came.
-    pub(crate) asking: BTreeMap<u64, PoolWorkerId>,
-    pub(crate) asked: u64,
+    pub(crate) waiting: BTreeMap<u64, PoolWorkerId>,
+    /// Number of the last request that waited.
+    pub(crate) last_waiting: u64,
     pub(crate) recent: RecentPool,
     pub(crate) dirty: DirtyPool,
-    /// Switched-on bug, for proving that the checks bite.
-    #[cfg(feature = "mutants")]
-    pub(crate) mutant: Option<crate::Mutant>,
+    pub(crate) bug: PlantedBug,
 }
 
-/// What to look at when it is time.
+/// Timers: each names what to look at when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PoolTimer {
     /// Is this worker silent, or its leases over (P5)?
@@ -63,7 +62,7 @@ pub(crate) struct Member {
     pub(crate) slots: u32,
     pub(crate) online: bool,
     pub(crate) draining: bool,
-    /// Why it is shut out.
+    /// Reason why it is shut out.
     pub(crate) banned: Option<Box<str>>,
     pub(crate) agreements: u32,
     pub(crate) dissents: u32,
@@ -71,11 +70,11 @@ pub(crate) struct Member {
     /// From when its silence counts: the last heartbeat or poll, or the beginning of the term.
     pub(crate) heard: Timestamp,
     pub(crate) created_at: Timestamp,
-    /// What it holds.
+    /// Its live assignments.
     pub(crate) live: Vec<AssignmentId>,
     /// Requests of it that wait.
-    pub(crate) asks: VecDeque<u64>,
-    /// When it is next looked at.
+    pub(crate) waiting: VecDeque<u64>,
+    /// Time when it is next looked at.
     pub(crate) armed: Option<Timestamp>,
 }
 
@@ -124,7 +123,7 @@ pub(crate) struct Vote {
     pub(crate) hash: Box<str>,
 }
 
-/// What was decided and may not be committed yet: remembered until the store can be asked.
+/// Decisions that may not be committed yet, remembered until the store can be asked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecentPool {
     pub(crate) ends: Map<PoolJobId, PoolEndRecord>,
@@ -155,21 +154,8 @@ impl Pool {
         Self { settings, next_worker: 1, next_job: 1, ..Self::default() }
     }
 
-    #[cfg(feature = "mutants")]
     pub(crate) fn has_bug(&self, mutant: crate::Mutant) -> bool {
-        self.mutant == Some(mutant)
-    }
-
-    #[cfg(not(feature = "mutants"))]
-    #[allow(clippy::unused_self, reason = "same shape as with planted bugs")]
-    pub(crate) const fn has_bug(&self, _: crate::Mutant) -> bool {
-        false
-    }
-
-    /// Makes an event so and notes it.
-    pub(crate) fn make_so(&mut self, event: PoolEvent, events: &mut Vec<Event>) {
-        self.apply(&event);
-        events.push(Event::Pool(event));
+        self.bug.is(mutant)
     }
 
     pub(crate) fn lease(&self, id: AssignmentId) -> Option<&Lease> {
@@ -180,42 +166,88 @@ impl Pool {
         self.jobs.get_mut(&id.job())?.leases.iter_mut().find(|lease| lease.id == id)
     }
 
-    /// Whether a lease is over at this moment, by silence or by its job's own limit (P5).
+    /// True if a lease is over at this moment, by silence or by its job's own limit (P5).
     pub(crate) fn is_over(&self, lease: &Lease, now: Timestamp) -> bool {
         let silent = self
             .members
             .get(&lease.worker)
-            .is_none_or(|member| member.asks.is_empty() && member.heard + self.settings.lease <= now);
+            .is_none_or(|member| member.waiting.is_empty() && member.heard + self.settings.lease <= now);
         silent || lease.timeout_at.is_some_and(|end| end <= now)
     }
 
     /// Sets the timer that looks at a worker, unless an earlier one is set.
     pub(crate) fn arm(&mut self, id: PoolWorkerId) {
-        let Some(member) = self.members.get_mut(&id) else {
-            return;
-        };
-        let Some(next) = member.next_look(&self.settings) else {
-            return;
-        };
-        if member.armed.is_some_and(|armed| armed <= next) {
-            return;
+        if let Some(member) = self.members.get_mut(&id)
+            && let Some(next) = member.next_look(&self.settings)
+        {
+            self.timers.arm(&mut member.armed, next, PoolTimer::Member(id));
         }
-        if let Some(armed) = member.armed.replace(next) {
-            self.timers.remove(&(armed, PoolTimer::Member(id)));
+    }
+
+    /// Counts what there is, for the metrics.
+    pub(crate) fn status(&self) -> PoolStatus {
+        let count = |status: PoolWorkerStatus| {
+            let of_it = self.members.values().filter(|member| member.status() == status);
+            (status, of_it.count() as u64)
+        };
+        PoolStatus {
+            workers: PoolWorkerStatus::ALL.iter().copied().map(count).collect(),
+            open: self.jobs.len() as u64,
+            waiting: self.ready.len() as u64,
+            assignments: self.members.values().map(|member| member.live.len() as u64).sum(),
+            polls: self.waiting.len() as u64,
         }
-        self.timers.insert((next, PoolTimer::Member(id)));
+    }
+
+    /// Takes the next due timer. An open request is a sign of life for as long as it is open.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<PoolTimer> {
+        let timer = self.timers.take_due(now)?;
+        if let PoolTimer::Member(worker) = timer
+            && let Some(member) = self.members.get_mut(&worker)
+        {
+            member.armed = None;
+            if !member.waiting.is_empty() {
+                member.heard = now;
+            }
+        }
+        Some(timer)
     }
 }
 
 impl Member {
-    /// When something may follow from its silence.
+    /// A worker that has not been heard of yet.
+    pub(crate) fn new(registration: PoolRegistration, at: Timestamp) -> Self {
+        let PoolRegistration { owner, name, region, specs, specs_json, public_key, slots } = registration;
+        Self {
+            owner,
+            name,
+            region,
+            specs,
+            specs_json,
+            public_key,
+            slots,
+            online: false,
+            draining: false,
+            banned: None,
+            agreements: 0,
+            dissents: 0,
+            last_seen: None,
+            heard: at,
+            created_at: at,
+            live: Vec::new(),
+            waiting: VecDeque::new(),
+            armed: None,
+        }
+    }
+
+    /// Time when something may follow from its silence.
     fn next_look(&self, settings: &PoolSettings) -> Option<Timestamp> {
         let offline = self.online.then(|| self.heard + settings.offline_after);
         let lapse = (!self.live.is_empty()).then(|| self.heard + settings.lease);
         offline.into_iter().chain(lapse).min()
     }
 
-    /// Where it stands.
+    /// Its status.
     pub(crate) fn status(&self) -> PoolWorkerStatus {
         match (&self.banned, self.online) {
             (Some(_), _) => PoolWorkerStatus::Banned,
@@ -224,7 +256,7 @@ impl Member {
         }
     }
 
-    /// Whether it may be given work at all (P14).
+    /// True if it may be given work at all (P14).
     pub(crate) fn may_work(&self) -> bool {
         self.online && self.banned.is_none() && !self.draining
     }
@@ -240,7 +272,7 @@ impl Job {
         self.given.saturating_sub(self.forgiven)
     }
 
-    /// How many more workers it may be given to now (P15): as many as it asks for, and when these disagree one after
+    /// Number of workers it may still be given to now (P15): as many as it asks for, and when these disagree one after
     /// the other, while attempts are left.
     pub(crate) fn wants(&self) -> u8 {
         let (votes, live) = (count(self.votes.len()), count(self.leases.len()));

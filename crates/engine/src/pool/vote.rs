@@ -8,7 +8,7 @@ use crate::Mutant;
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{AssignmentId, PoolJobStatus, PoolResult, PoolWorkerId};
 
-/// How a job ends.
+/// End of a job.
 pub(super) struct Verdict {
     pub(super) status: PoolJobStatus,
     pub(super) assignment: Option<AssignmentId>,
@@ -22,7 +22,7 @@ pub(super) fn has_failed(result: &PoolResult) -> bool {
     result.error.as_ref().is_some_and(|message| !message.is_empty())
 }
 
-/// Whether a job is over now that one of its assignments ended, with this result or with none.
+/// Verdict on a job now that one of its assignments ended, with this result or with none; `None` while it is open.
 pub(super) fn judge(pool: &Pool, job: &Job, result: Option<&PoolResult>) -> Option<Verdict> {
     let failed = result.is_none_or(has_failed);
     if let Some(result) = result.filter(|_| !failed && job.redundancy < 2) {
@@ -60,7 +60,7 @@ fn majority<'j>(pool: &Pool, job: &'j Job) -> Option<&'j Vote> {
     })
 }
 
-/// Who agreed with the outcome and who did not. Without a majority nobody is judged.
+/// Workers that voted, and whether each agreed with the outcome. Without a majority nobody is judged.
 pub(super) fn judged(pool: &Pool, job: &Job, verdict: &Verdict) -> Vec<(PoolWorkerId, bool)> {
     let Some(hash) = &verdict.hash else {
         let blamed = job.votes.iter().filter(|_| pool.has_bug(Mutant::DissentWithoutMajority));

@@ -1,4 +1,4 @@
-use crate::{Context, Engine, Restoring, script};
+use crate::{Context, Engine, Restoring, kernel::script::digest};
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
     Cause, Change, Command, Event, Facts, JobPayload, JobReply, JobStatus, Missed, Name, Rejection, Reply,
@@ -90,7 +90,7 @@ fn draft(next_at: i64) -> ScheduleDraft {
         next_at: Some(Timestamp(next_at)),
         run: Submission {
             key: None,
-            digest: script::digest("body"),
+            digest: digest("body"),
             queue: Name::new("default").expect("a name"),
             scope: Scope::All,
             max_attempts: None,
@@ -102,7 +102,7 @@ fn draft(next_at: i64) -> ScheduleDraft {
 fn keyed(key: &str, body: &str) -> ScheduleDraft {
     let mut draft = draft(60);
     draft.run.key = Some(SubmissionKey::new(key).expect("a key"));
-    draft.run.digest = script::digest(body);
+    draft.run.digest = digest(body);
     draft
 }
 

@@ -12,6 +12,7 @@ use super::{Checker, Verdict, ensure};
 use crate::{network::Ticket, node::Site};
 use link::Link;
 use log::Log;
+pub(crate) use log::Written;
 use muster_agent::{Text, core::Work};
 use muster_model::{Command, Rejection, Report};
 use muster_spool::SetAside;

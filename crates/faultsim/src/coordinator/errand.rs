@@ -6,6 +6,7 @@ use super::{Life, load::store_broke};
 use crate::{
     agenda::Happening,
     checker::{Broken, Checker, Verdict},
+    farm::push_body,
     network::{Sender, Token},
     scene::Scene,
 };
@@ -42,6 +43,8 @@ pub(crate) struct Push {
     /// What it is signed with.
     pub(crate) token: Token,
     pub(crate) handout: FrameHandout,
+    /// The task as it is sent.
+    pub(crate) body: Vec<u8>,
 }
 
 /// A worker's answer to a push.
@@ -100,7 +103,8 @@ impl Life {
                 }
                 let renderer = endpoint.parse().expect("the world's endpoints are numbers");
                 let number = self.errands.next_push(&handout);
-                let push = Push { life: self.number, number, renderer, token: token_hash, handout: *handout };
+                let (life, body) = (self.number, push_body(&handout));
+                let push = Push { life, number, renderer, token: token_hash, handout: *handout, body };
                 self.push(push, scene);
                 Ok(())
             }

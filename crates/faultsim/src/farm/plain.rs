@@ -4,9 +4,14 @@ mod life;
 mod result;
 mod work;
 
-use super::{PATIENCE_MS, rig::Rig};
-use crate::{network::Ticket, scene::Scene};
-use muster_model::{Completion, FrameCommand, FrameReply, FrameTaskId, Millis, Rejection, Reply};
+use super::{
+    PATIENCE_MS,
+    rig::Rig,
+    wire::{Content, Response},
+};
+use crate::{checker::Broken, network::Ticket, scene::Scene};
+use muster_model::{Completion, FrameCommand, Millis};
+use muster_problem::Problem;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use work::Work;
 
@@ -47,6 +52,9 @@ pub(crate) struct Plain {
     calls: BTreeMap<u64, Call>,
     next: u64,
 }
+
+/// A response: its content, or a refusal.
+type Answer = Result<Content, Problem>;
 
 /// A request under way.
 enum Call {
@@ -113,20 +121,24 @@ impl Plain {
         }
     }
 
-    pub(super) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        let result = match result {
-            Ok(Reply::Frames(reply)) => Ok(reply),
-            Err(Rejection::Frames(rejection)) => Err(rejection),
-            _ => return,
+    /// Reads a response; one that makes no sense is a fault of the server.
+    pub(super) fn hear(&mut self, ticket: &Ticket, response: Response, scene: &mut Scene) {
+        let answer = match response.map(|body| Content::read(&ticket.command, &body)) {
+            Ok(Some(content)) => Ok(content),
+            Ok(None) => {
+                let detail = format!("the response to {:?}", ticket.command);
+                return self.rig.note(Err(Broken::new("response_not_understood", detail)));
+            }
+            Err(problem) => Err(problem),
         };
         if self.asking.take_if(|asking| asking.exchange == ticket.exchange).is_some() {
-            return self.asked(result, scene);
+            return self.asked(answer, scene);
         }
-        match (self.calls.remove(&ticket.exchange), result) {
-            (Some(Call::Register), result) => self.registered(ticket, result, scene),
-            (Some(Call::Beat | Call::Rebind), result) => self.beaten(result, scene),
-            (Some(Call::Result { work, honest }), result) => self.told((work, honest), result, scene),
-            (Some(Call::Ids(work)), Ok(FrameReply::Ids(_))) => _ = self.works.get(&work),
+        match (self.calls.remove(&ticket.exchange), answer) {
+            (Some(Call::Register), answer) => self.registered(ticket, answer, scene),
+            (Some(Call::Beat | Call::Rebind), answer) => self.beaten(answer, scene),
+            (Some(Call::Result { work, honest }), answer) => self.told((work, honest), answer, scene),
+            (Some(Call::Ids(work)), Ok(Content::Ids)) => _ = self.works.get(&work),
             _ => {}
         }
     }
@@ -182,7 +194,8 @@ impl Plain {
         scene.plan.settings.frames.heartbeat
     }
 
-    fn holds(&self, task: &FrameTaskId) -> Vec<u64> {
-        self.works.iter().filter(|(_, work)| work.handout.task == *task).map(|(number, _)| *number).collect()
+    fn holds(&self, task: &str) -> Vec<u64> {
+        let is_it = |work: &Work| work.handout.task.to_string() == task;
+        self.works.iter().filter(|(_, work)| is_it(work)).map(|(number, _)| *number).collect()
     }
 }

@@ -2,9 +2,8 @@
 
 mod exchange;
 mod render;
-mod translate;
 
-use super::rig::Rig;
+use super::{rig::Rig, wire::Response};
 use crate::{
     agenda::Happening,
     checker::{Broken, Verdict, broken},
@@ -14,8 +13,9 @@ use crate::{
     scene::Scene,
 };
 use exchange::Asked;
-use muster_model::{FrameHandout, Millis, Ratio, Rejection, Reply, Timestamp};
-use muster_workers::simulation::core::{Action, Core, Note, Offer, Settings};
+use muster_contract_simulation::Task;
+use muster_model::{Millis, Ratio, Timestamp};
+use muster_workers::simulation::core::{Action, Core, Note, Offer, Refusal, Settings, Trouble};
 use render::Render;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,25 +101,31 @@ impl Real {
         self.follow(scene)
     }
 
-    /// An answer reaches it; `None`: its token is not known.
-    pub(super) fn hear(
-        &mut self,
-        (ticket, result): (&Ticket, Option<Result<Reply, Rejection>>),
-        scene: &mut Scene,
-    ) -> Verdict {
-        self.answered(ticket, translate::answer(result), scene)?;
+    /// A response reaches it.
+    pub(super) fn hear(&mut self, ticket: &Ticket, response: Response, scene: &mut Scene) -> Verdict {
+        let answer = response.map_err(|problem| {
+            let status = problem.status().as_u16();
+            Trouble::Refused(Refusal { status, detail: problem.detail().into() })
+        });
+        self.answered(ticket, answer, scene)?;
+        self.follow(scene)
+    }
+
+    /// Its token is not known.
+    pub(super) fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        self.answered(ticket, Err(Trouble::Unauthorized), scene)?;
         self.follow(scene)
     }
 
     /// Something before the coordinator says that there is nobody.
     pub(super) fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
         let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
-        self.answered(ticket, Err(translate::nobody(patience)), scene)?;
+        self.answered(ticket, Err(Trouble::NoAnswer(patience)), scene)?;
         self.follow(scene)
     }
 
-    pub(super) fn pushed(&mut self, handout: &FrameHandout, scene: &mut Scene) -> Result<bool, Broken> {
-        let offer = self.life().core.offered(translate::task(handout), scene.now);
+    pub(super) fn pushed(&mut self, task: Task, scene: &mut Scene) -> Result<bool, Broken> {
+        let offer = self.life().core.offered(task, scene.now);
         self.follow(scene)?;
         if matches!(offer, Offer::Stale { .. }) {
             scene.count("task of an older term refused");

@@ -16,9 +16,9 @@ use crate::{
     scene::Scene,
 };
 use crash::Doom;
-use disk::News;
+use disk::{Appended, News, SetAside};
 use exchange::Request;
-use execute::Execution;
+use execute::{Execution, Turn};
 use muster_agent::{
     Text,
     core::{Action, Core, Drain, Settings, Status},
@@ -107,7 +107,7 @@ impl Agent {
             return Ok(());
         }
         self.site.up = true;
-        self.site.plan(scene, (0, 500), Chore::Look);
+        self.site.plan(scene, 0..=500, Chore::Look);
         self.follow(scene, checker)?;
         if self.life.is_none() {
             return Ok(());
@@ -128,9 +128,9 @@ impl Agent {
             }
             Chore::LookInVain => {
                 self.life().core.devices_unknown(now);
-                self.site.plan(scene, (1_000, 20_000), Chore::Look);
+                self.site.plan(scene, 1_000..=20_000, Chore::Look);
             }
-            Chore::Proceed { work, turn } => self.proceed((work, turn), scene, checker)?,
+            Chore::Proceed { work, turn } => self.proceed(Turn { work, turn }, scene, checker)?,
             Chore::GiveUp(exchange) => self.give_up(exchange, scene, checker)?,
             Chore::Leave(drain) => self.begin_to_leave(drain, scene, checker),
             Chore::Crash => self.meet_doom(scene, checker),
@@ -172,7 +172,7 @@ impl Agent {
     /// The devices attached have changed; the agent looks every now and then.
     pub(super) fn devices_changed(&self, scene: &mut Scene) {
         let vain = !scene.calm && scene.dice.chance(50);
-        self.site.plan(scene, (10, 2_000), if vain { Chore::LookInVain } else { Chore::Look });
+        self.site.plan(scene, 10..=2_000, if vain { Chore::LookInVain } else { Chore::Look });
     }
 
     /// Does what the core wants done, until it wants nothing more.
@@ -191,9 +191,11 @@ impl Agent {
 
     fn carry_out(&mut self, action: Action, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match action {
-            Action::Append(number, event) => self.append((number, &event), scene, checker),
+            Action::Append(number, event) => self.append(Appended { number, event: &event }, scene, checker),
             Action::Ack(number) => self.let_go(number, checker),
-            Action::SetAside(number, refusal) => self.set_aside((number, &refusal), scene, checker),
+            Action::SetAside(number, refusal) => {
+                self.set_aside(SetAside { number, refusal: &refusal }, scene, checker)
+            }
             Action::Send(number) => self.send(number, scene, checker),
             Action::Pull(request) => self.pull(request, scene, checker),
             Action::Heartbeat(beat) => self.beat(&beat, scene),
@@ -226,7 +228,7 @@ impl Agent {
         if life.wakes_at.is_none_or(|at| next < at) {
             life.wakes_at = Some(next);
             let pause = (next - now).0;
-            self.site.plan(scene, (pause, pause), Chore::Wake);
+            self.site.plan(scene, pause..=pause, Chore::Wake);
         }
         Ok(())
     }

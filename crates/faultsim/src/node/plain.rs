@@ -84,11 +84,11 @@ impl Plain {
 
     pub(super) fn begin(&mut self, scene: &mut Scene) {
         self.site.up = true;
-        self.site.plan(scene, (0, 2_000), Chore::Pull);
-        self.site.plan(scene, (0, 1_000), Chore::Heartbeat);
-        self.site.plan(scene, (0, 500), Chore::Pump);
+        self.site.plan(scene, 0..=2_000, Chore::Pull);
+        self.site.plan(scene, 0..=1_000, Chore::Heartbeat);
+        self.site.plan(scene, 0..=500, Chore::Pump);
         if self.style == Style::Rpc {
-            self.site.plan(scene, (100, 3_000), Chore::Claim);
+            self.site.plan(scene, 100..=3_000, Chore::Claim);
         }
     }
 
@@ -118,7 +118,7 @@ impl Plain {
             Chore::Pull => self.pull(scene),
             Chore::Heartbeat => {
                 self.beat(scene);
-                self.site.plan(scene, (29_000, 30_000), Chore::Heartbeat);
+                self.site.plan(scene, 29_000..=30_000, Chore::Heartbeat);
             }
             Chore::Pump => self.pump(scene),
             Chore::Finish(number) => self.finish(number, scene),
@@ -180,13 +180,13 @@ impl Plain {
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
         if let Some(pull) = self.pulling.take_if(|pull| pull.exchange == exchange) {
             pull.broken.set(scene.dice.chance(700));
-            self.site.plan(scene, (500, 5_000), Chore::Pull);
+            self.site.plan(scene, 500..=5_000, Chore::Pull);
         } else if let Some(call) = self.calls.remove(&exchange) {
             self.call_lost(call, scene);
         } else if let Some(entry) = self.spool.iter_mut().find(|entry| entry.exchange == Some(exchange)) {
             entry.exchange = None;
             scene.count("report sent again");
-            self.site.plan(scene, (100, 5_000), Chore::Pump);
+            self.site.plan(scene, 100..=5_000, Chore::Pump);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     scene::Scene,
 };
 use muster_model::{Attachment, Command, DeviceReport, Millis, Name};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 /// A PC, whatever runs on it.
 pub(crate) struct Site {
@@ -48,15 +48,15 @@ impl Site {
         scene.ask(Sender::Node(self.number), command, wait)
     }
 
-    pub(super) fn plan(&self, scene: &mut Scene, (low, high): (i64, i64), chore: impl Into<Chore>) {
+    pub(super) fn plan(&self, scene: &mut Scene, ms: RangeInclusive<i64>, chore: impl Into<Chore>) {
         let happening =
             Happening::Node { node: self.number, incarnation: self.incarnation, chore: chore.into() };
-        scene.within(low, high, happening);
+        scene.within(*ms.start(), *ms.end(), happening);
     }
 
     /// Plans something that the world does to this PC.
-    pub(super) fn plan_fault(&self, scene: &mut Scene, (low, high): (i64, i64), fault: fn(usize) -> Fault) {
-        scene.within(low, high, Happening::Fault(Box::new(fault(self.number))));
+    pub(super) fn plan_fault(&self, scene: &mut Scene, ms: RangeInclusive<i64>, fault: fn(usize) -> Fault) {
+        scene.within(*ms.start(), *ms.end(), Happening::Fault(Box::new(fault(self.number))));
     }
 
     /// Whatever was planned or under way here is over.

@@ -38,7 +38,7 @@ impl World {
             Sender::Node(node) => {
                 self.nodes[node].hear(Returned { ticket, result }, scene, &mut self.checker)
             }
-            Sender::Renderer(renderer) => self.farm.renderers[renderer].hear((ticket, result), scene),
+            Sender::Renderer(renderer) => self.farm.renderers[renderer].hear(ticket, &result, scene),
             Sender::Member(member) => self.pool.members[member].hear((ticket, result), scene),
             Sender::Client => {
                 self.clients.hear(ticket, &result);

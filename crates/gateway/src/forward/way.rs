@@ -23,7 +23,7 @@ use std::{
 use tokio::{sync::Mutex, time::Instant};
 
 /// Connections to the server that leads, used again while they are good.
-pub(super) struct Way {
+pub(super) struct LeaderConnections {
     seal: Arc<Seal>,
     plain: Connector,
     /// Certificates are read with the first `https` address: they cost memory, and a machine may have none.
@@ -64,7 +64,7 @@ pub(super) enum WayError {
     BrokeOff,
 }
 
-impl Way {
+impl LeaderConnections {
     pub(super) fn new(seal: Arc<Seal>) -> Result<Self, TlsError> {
         Ok(Self { seal, plain: connector(false)?, secure: OnceLock::new(), last: Lock::default() })
     }
@@ -176,7 +176,12 @@ struct KnownVerdict {
 impl Trust {
     /// Judges whether requests may go to the leader. A verdict is renewed when it is older than `age_max`, and sooner
     /// when it was bad.
-    pub(super) async fn of(&self, leader: &Leader, way: &Way, age_max: Option<Duration>) -> Verdict {
+    pub(super) async fn of(
+        &self,
+        leader: &Leader,
+        way: &LeaderConnections,
+        age_max: Option<Duration>,
+    ) -> Verdict {
         if let Some(verdict) = self.known(leader, age_max) {
             return verdict;
         }
@@ -228,7 +233,7 @@ impl Trust {
 }
 
 /// Asks for something that every server answers at once: any answer is enough.
-async fn ask(leader: &Leader, way: &Way) -> Verdict {
+async fn ask(leader: &Leader, way: &LeaderConnections) -> Verdict {
     let path = PathAndQuery::from_static("/healthz");
     let head = Head { method: Method::GET, path, headers: HeaderMap::new() };
     match way.send(leader, Outgoing { head, body: Body::empty() }, std::future::pending()).await {

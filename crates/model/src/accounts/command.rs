@@ -1,4 +1,4 @@
-//! What can be asked about accounts, what becomes true, what is answered.
+//! Commands about accounts, their events and replies.
 #![allow(missing_docs, reason = "the fields are named for what they hold")]
 
 use super::{ApiKeyRecord, LoginRecord, Roles, UserId, UserRecord};
@@ -28,7 +28,7 @@ pub enum AccountCommand {
     Note { action: &'static str, subject: Box<str> },
 }
 
-/// What changes about a user; `None` leaves it as it is.
+/// Change of a user; `None` leaves it as it is.
 #[derive(Clone, Default)]
 pub struct UserChange {
     pub password_hash: Option<Box<str>>,
@@ -36,7 +36,7 @@ pub struct UserChange {
     pub active: Option<bool>,
 }
 
-/// What became true about accounts. Applying it cannot fail.
+/// Events about accounts. Applying it cannot fail.
 #[derive(Clone, Debug)]
 pub enum AccountEvent {
     UserAdded(Box<UserRecord>),
@@ -62,7 +62,7 @@ pub enum AccountReply {
     Done,
 }
 
-/// Why a command about accounts was not carried out.
+/// Reason why a command about accounts was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountRejection {
     /// The name is somebody's.

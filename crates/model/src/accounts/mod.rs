@@ -1,4 +1,4 @@
-//! Who may call: people with names and roles, their logins and API keys, and what they did.
+//! Accounts: people with names and roles, their logins and API keys, and the audit log.
 
 mod command;
 mod record;

@@ -1,4 +1,4 @@
-//! What a store keeps of accounts.
+//! Records of accounts.
 
 use super::Roles;
 use crate::Timestamp;
@@ -9,14 +9,14 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserId(pub u64);
 
-/// Who did something.
+/// Author of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// Which user.
+    /// The user.
     pub user: UserId,
     /// Their name at the time.
     pub name: Box<str>,
-    /// Why, in their own words, on the way to the audit log: there it ends the subject, and this is `None`.
+    /// Reason in their own words, on the way to the audit log: there it ends the subject, and this is `None`.
     pub reason: Option<Box<str>>,
 }
 
@@ -40,13 +40,13 @@ pub enum AccountChange {
 pub struct UserRecord {
     /// Its identity.
     pub id: UserId,
-    /// How they log in; unique.
+    /// Login name; unique.
     pub name: Box<str>,
     /// Argon2id, in the text form that carries its parameters and salt.
     pub password_hash: Box<str>,
-    /// What they may do.
+    /// Their roles.
     pub roles: Roles,
-    /// Whether they may do anything at all.
+    /// True if they may do anything at all.
     pub active: bool,
     /// Since when they are known.
     pub created_at: Timestamp,
@@ -57,11 +57,11 @@ pub struct UserRecord {
 pub struct LoginRecord {
     /// Its identity, unguessable.
     pub id: u128,
-    /// Whose.
+    /// The user.
     pub user: UserId,
     /// Counts up with every refresh: only the newest token works.
     pub generation: u32,
-    /// When it ends unless it is refreshed.
+    /// Time when it ends unless it is refreshed.
     pub expires_at: Timestamp,
 }
 
@@ -70,7 +70,7 @@ pub struct LoginRecord {
 pub struct ApiKeyRecord {
     /// Counts up from 1.
     pub id: u64,
-    /// Whose.
+    /// The user.
     pub user: UserId,
     /// For people.
     pub name: Box<str>,
@@ -80,24 +80,24 @@ pub struct ApiKeyRecord {
     pub hash: [u8; 32],
     /// Of its user's roles only these; `None`: all.
     pub scopes: Option<Roles>,
-    /// When it was made.
+    /// Time when it was made.
     pub created_at: Timestamp,
-    /// When it was last used, to the minute.
+    /// Time when it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
-    /// When it was taken back.
+    /// Time when it was taken back.
     pub revoked_at: Option<Timestamp>,
 }
 
 /// A privileged act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// Who did it.
+    /// Author of the action.
     pub actor: Actor,
-    /// What, in snake case.
+    /// Action, in snake case.
     pub action: Box<str>,
     /// To what.
     pub subject: Box<str>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 

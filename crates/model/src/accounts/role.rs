@@ -1,4 +1,4 @@
-//! What somebody may do (P1, I7).
+//! Roles (P1, I7).
 
 words! {
     /// One right.
@@ -31,13 +31,13 @@ impl Roles {
         Self(self.0 | 1 << role as u8)
     }
 
-    /// Whether this one is among them, by itself: see [`Self::allows`] for what follows from others.
+    /// True if this one is among them, by itself: see [`Self::allows`] for what follows from others.
     #[must_use]
     pub const fn contains(self, role: Role) -> bool {
         self.0 & (1 << role as u8) != 0
     }
 
-    /// Whether they allow what this role may do: an ADMIN may do all but what a worker's owner may, an OPERATOR
+    /// True if they allow what this role may do: an ADMIN may do all but what a worker's owner may, an OPERATOR
     /// may read (I7).
     #[must_use]
     pub const fn allows(self, role: Role) -> bool {
@@ -56,7 +56,7 @@ impl Roles {
         Self(self.0 & other.0)
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

@@ -1,4 +1,4 @@
-//! What can be asked about sessions.
+//! Commands about sessions.
 
 use super::{
     EntryId, FrameRange, FrameTaskId, FrameTaskRecord, QuarantineRecord, Ratio, SessionId, SessionRecord,
@@ -15,7 +15,7 @@ pub enum FrameCommand {
     Heartbeat(Heartbeat),
     /// A worker asks for a task (S3).
     Ask {
-        /// Who.
+        /// The worker.
         worker: Name,
         /// False: only what it already holds is told; its wait is over.
         supply: bool,
@@ -26,51 +26,51 @@ pub enum FrameCommand {
     Complete(Box<Completion>),
     /// A worker gives up (S5b).
     Fail {
-        /// Which task.
+        /// The task.
         task: FrameTaskId,
-        /// Who, where told.
+        /// The worker, where known.
         worker: Option<Name>,
-        /// Which attempt, where told.
+        /// The attempt, where known.
         attempt: Option<u16>,
-        /// What people read.
+        /// Text for people.
         error: Box<str>,
     },
     /// Take a worker off the list (S6).
     Remove {
-        /// Which.
+        /// The worker.
         worker: Name,
         /// Asked by the worker itself: not a way out of quarantine.
         itself: bool,
     },
     /// Give a waiting task to a worker, before the order of the queue (S6).
     Assign {
-        /// Which.
+        /// The task.
         task: FrameTaskId,
         /// To whom.
         worker: Name,
     },
     /// Give out no task any more (`true`), or again (`false`) (S6).
     Broadcast {
-        /// Which of the two.
+        /// Pause or resume.
         pause: bool,
     },
     /// Keep a worker away from work (S9).
     Quarantine {
-        /// Which.
+        /// The worker.
         worker: Name,
-        /// Why.
+        /// Reason.
         reason: Box<str>,
     },
     /// Let a worker out of quarantine (S9).
     Approve {
-        /// Which.
+        /// The worker.
         worker: Name,
-        /// Why.
+        /// Reason.
         reason: Box<str>,
     },
     /// Grant more ids to a task (S1).
     MoreIds {
-        /// Who asks.
+        /// The worker that asks.
         worker: Name,
         /// For which of its tasks; `None`: the one it holds.
         task: Option<FrameTaskId>,
@@ -79,55 +79,55 @@ pub enum FrameCommand {
     },
     /// Never use these ids again, and have their range done anew (S17).
     RetireChunk {
-        /// Which.
+        /// The chunk.
         chunk: u64,
         /// Its task, as the store knows it.
         task: Option<FrameTaskId>,
-        /// Why.
+        /// Reason.
         reason: Box<str>,
     },
     /// Take a new session (S26).
     Submit(Box<SessionSubmission>),
     /// Pause, resume or cancel a session (S26).
     Steer {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// What.
+        /// The action.
         to: Steering,
     },
     /// A worker comes back after a new term began (S19).
     Rebind {
-        /// Who.
+        /// The worker.
         worker: Name,
-        /// What it is at.
+        /// Its assignments.
         held: Option<Held>,
     },
     /// A push was answered, or not (S3).
     Pushed {
-        /// Which task.
+        /// The task.
         task: FrameTaskId,
-        /// Which attempt.
+        /// The attempt.
         attempt: u16,
-        /// Whether the worker took it.
+        /// True if the worker took it.
         acked: bool,
     },
     /// Files were moved to quarantine (S15).
     Moved {
-        /// Which entry.
+        /// The entry.
         entry: EntryId,
-        /// How many files it holds now.
+        /// Number of files it holds now.
         files: u64,
     },
     /// A person has looked at an entry of the quarantine (S15).
     Confirm {
-        /// Which, as the store has it.
+        /// The entry as the store has it.
         record: Box<QuarantineRecord>,
-        /// What they say of it.
+        /// Description of the ids.
         note: Box<str>,
     },
     /// The manifest of a session whose frames are all done or given up was written (S21).
     Merged {
-        /// Which.
+        /// The session.
         session: SessionId,
         /// The mark of the request to write it.
         mark: u64,
@@ -138,7 +138,7 @@ pub enum FrameCommand {
     Retry(Box<RetryRequest>),
     /// A removed worker was told so by push and acknowledged it (S6).
     Dismissed {
-        /// Which.
+        /// The worker.
         worker: Name,
     },
 }
@@ -179,11 +179,11 @@ pub struct ClosedSession {
 /// A worker as it enrols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// Who.
+    /// The worker.
     pub worker: Name,
     /// SHA-256 of the token it is given.
     pub token_hash: [u8; 32],
-    /// Where it takes tasks by push.
+    /// Endpoint at which it takes tasks by push.
     pub endpoint: Option<Box<str>>,
     /// Tasks it takes at a time.
     pub slots: u32,
@@ -194,24 +194,24 @@ pub struct Registration {
 /// A sign of life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Whose.
+    /// The worker.
     pub worker: Name,
-    /// How full its queue is.
+    /// Fill of its queue.
     pub queue_ratio: Ratio,
-    /// How busy its GPU is.
+    /// Load of its GPU.
     pub gpu_usage: Option<Ratio>,
     /// The last frame it made.
     pub last_frame: Option<u64>,
     /// It reports an error.
     pub error: bool,
-    /// How long its previous heartbeat took.
+    /// Round-trip time of its previous heartbeat.
     pub rtt: Option<Millis>,
 }
 
-/// How far a worker is.
+/// Progress of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Who.
+    /// The worker.
     pub worker: Name,
     /// In which session, as it believes.
     pub session: SessionId,
@@ -219,7 +219,7 @@ pub struct Progress {
     pub task: Option<FrameTaskId>,
     /// Frames made so far in this attempt.
     pub processed: u64,
-    /// How full its queue was at most.
+    /// Highest fill of its queue.
     pub max_queue_ratio: Ratio,
     /// Frames dropped so far in this attempt.
     pub dropped: u64,
@@ -230,11 +230,11 @@ pub struct Progress {
 /// A range handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which task.
+    /// The task.
     pub task: FrameTaskId,
-    /// Who, where told.
+    /// The worker, where known.
     pub worker: Option<Name>,
-    /// Which attempt, where told.
+    /// The attempt, where known.
     pub attempt: Option<u16>,
     /// The frames its fragment speaks of.
     pub range: FrameRange,
@@ -257,7 +257,7 @@ pub struct SessionSubmission {
     pub session: SessionId,
     /// Of the body, to tell a repeat from a mistake.
     pub digest: Digest,
-    /// How many frames.
+    /// Number of frames.
     pub total_frames: u64,
     /// Frames per task at most.
     pub frames_per_task: u64,
@@ -269,7 +269,7 @@ pub struct SessionSubmission {
     pub body: Box<str>,
 }
 
-/// What a client may do to a session.
+/// Actions of a client on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
     /// Give out nothing more for now.
@@ -280,12 +280,12 @@ pub enum Steering {
     Cancel,
 }
 
-/// What a worker says it is at (S19).
+/// The range that a worker says it holds (S19).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Which task.
+    /// The task.
     pub task: FrameTaskId,
-    /// Which attempt.
+    /// The attempt.
     pub attempt: u16,
     /// With which ids.
     pub chunk: u64,

@@ -1,4 +1,4 @@
-//! What must happen outside once a decision is durable. Derived again from state after a start.
+//! Effects that must happen outside once a decision is durable. Derived again from state after a start.
 
 use super::{FrameHandout, QuarantineRecord, SessionId};
 use crate::Name;
@@ -15,12 +15,12 @@ pub enum Effect {
         endpoint: Box<str>,
         /// SHA-256 of its token: the key of the signature.
         token_hash: [u8; 32],
-        /// What.
+        /// The handout.
         handout: Box<FrameHandout>,
     },
     /// Tell a removed worker by push to stop (S6); `Dismissed` tells that it acknowledged.
     Dismiss {
-        /// Whom.
+        /// The worker.
         worker: Name,
         /// Endpoint of the worker.
         endpoint: Box<str>,

@@ -1,4 +1,4 @@
-//! What became true about sessions.
+//! Events about sessions.
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use super::{
@@ -104,9 +104,9 @@ pub enum Reopening {
 /// A range as it was given to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeGrant {
-    /// Which task.
+    /// The task.
     pub task: FrameTaskId,
-    /// Which frames.
+    /// The range.
     pub range: FrameRange,
     /// To whom.
     pub worker: Name,
@@ -120,6 +120,6 @@ pub struct RangeGrant {
     pub push: bool,
     /// The worker is told of it with this very answer.
     pub shown: bool,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }

@@ -1,11 +1,11 @@
-//! Why a session, a range of it or one of its workers stands still (Q16).
+//! Reason why a session, a range of it or one of its workers stands still (Q16).
 #![allow(missing_docs, reason = "the fields are named for what they hold")]
 
 use super::{FrameTaskStatus, SessionId, SessionStatus};
 use crate::{Name, Timestamp};
 use alloc::boxed::Box;
 
-/// What holds something of contract S back.
+/// Reason why something of contract S waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameCause {
     /// Nothing: so many of the session's ranges are at workers.

@@ -4,7 +4,7 @@ use crate::{IdError, Name};
 use alloc::sync::Arc;
 use core::{fmt, str::FromStr};
 
-/// What a client calls a session: `^[a-z0-9_-]{1,64}$` (S26).
+/// Id of a session, chosen by the client: `^[a-z0-9_-]{1,64}$` (S26).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 
@@ -43,12 +43,12 @@ pub struct IdRange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ratio(pub u32);
 
-/// What an entry of the quarantine is called: `chunk-7`, `worker-W1.demo`.
+/// Id of an entry of the quarantine: `chunk-7`, `worker-W1.demo`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryId {
     /// The files of one grant of ids.
     Chunk(u64),
-    /// What a worker left in a session that belongs to no task.
+    /// Files of a worker in a session that belong to no task.
     Worker(Name, SessionId),
 }
 
@@ -78,13 +78,13 @@ impl FrameTaskId {
 }
 
 impl FrameRange {
-    /// How many frames.
+    /// Number of frames.
     #[must_use]
     pub const fn len(self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.end <= self.start

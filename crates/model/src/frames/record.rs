@@ -1,4 +1,4 @@
-//! What a store keeps of sessions.
+//! Records of sessions.
 
 use super::{
     ChunkState, DiagnosticKind, EntryId, FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Removal,
@@ -37,13 +37,13 @@ pub enum FrameChange {
 pub struct RendererRecord {
     /// Its name.
     pub id: Name,
-    /// Where it stands.
+    /// Its status.
     pub state: RendererState,
     /// Since when.
     pub state_since: Timestamp,
     /// SHA-256 of its token.
     pub token_hash: [u8; 32],
-    /// Where it takes tasks by push.
+    /// Endpoint at which it takes tasks by push.
     pub endpoint: Option<Box<str>>,
     /// Tasks it takes at a time.
     pub slots: u32,
@@ -51,13 +51,13 @@ pub struct RendererRecord {
     pub failures: Vec<Timestamp>,
     /// Losses that may still count (S8), oldest first.
     pub losses: Vec<Timestamp>,
-    /// When it last completed a range (S26b).
+    /// Time when it last completed a range (S26b).
     pub last_completed: Option<Timestamp>,
     /// Reaction to its removal; `None` unless it was removed (S6).
     pub removal: Option<Removal>,
     /// The sessions it held ranges of when it was removed, whose files it may still write (S6).
     pub removed_from: Vec<SessionId>,
-    /// When it last enrolled.
+    /// Time when it last enrolled.
     pub registered_at: Timestamp,
     /// The last heartbeat that was written down.
     pub last_heartbeat: Option<Timestamp>,
@@ -68,15 +68,15 @@ pub struct RendererRecord {
 /// A change of a worker's state (S11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransitionRecord {
-    /// Whose.
+    /// The worker.
     pub worker: Name,
     /// From which state.
     pub from: RendererState,
     /// To which.
     pub to: RendererState,
-    /// Why.
+    /// Reason.
     pub cause: Box<str>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -87,9 +87,9 @@ pub struct SessionRecord {
     pub id: SessionId,
     /// Its age among all sessions: smaller is older.
     pub seq: u64,
-    /// Where it stands.
+    /// Its status.
     pub status: SessionStatus,
-    /// How many frames.
+    /// Number of frames.
     pub total_frames: u64,
     /// Frames per task at most.
     pub frames_per_task: u64,
@@ -103,13 +103,13 @@ pub struct SessionRecord {
     pub completed_frames: u64,
     /// Frames that were given up or skipped (S23b, S26b).
     pub failed_frames: u64,
-    /// Whether something of it is live; closed sessions are not loaded.
+    /// True if something of it is live; closed sessions are not loaded.
     pub open: bool,
-    /// When it was taken.
+    /// Time when it was taken.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it failed.
+    /// Reason why it failed.
     pub error: Option<Box<str>>,
     /// JSON text; present when it is first written, and in what a store answers; `None` leaves it as it is.
     pub body: Option<Box<str>>,
@@ -122,7 +122,7 @@ pub struct FrameTaskRecord {
     pub id: FrameTaskId,
     /// The frame after its last.
     pub end: u64,
-    /// Where it stands.
+    /// Its status.
     pub status: FrameTaskStatus,
     /// Attempts made, the live one included.
     pub attempt: u16,
@@ -136,19 +136,19 @@ pub struct FrameTaskRecord {
     pub worker: Name,
     /// The ids of its last attempt.
     pub ids: IdRange,
-    /// When it was first cut.
+    /// Time when it was first cut.
     pub created_at: Timestamp,
-    /// When its last attempt was granted.
+    /// Time when its last attempt was granted.
     pub granted_at: Timestamp,
-    /// When its last attempt was confirmed.
+    /// Time when its last attempt was confirmed.
     pub confirmed_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
     /// Frames its last attempt dropped.
     pub dropped: u64,
     /// Of the completion that was taken.
     pub digest: Option<Digest>,
-    /// How its last attempt failed.
+    /// Error of its last attempt.
     pub error: Option<Box<str>>,
     /// JSON text of the completion that was taken.
     pub result: Option<Box<str>>,
@@ -157,7 +157,7 @@ pub struct FrameTaskRecord {
 /// Ids that were granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRecord {
-    /// Which.
+    /// The ids.
     pub ids: IdRange,
     /// For which task.
     pub task: FrameTaskId,
@@ -165,11 +165,11 @@ pub struct ChunkRecord {
     pub worker: Name,
     /// For which attempt.
     pub attempt: u16,
-    /// What became of them.
+    /// State of the ids.
     pub state: ChunkState,
-    /// Why they were retired.
+    /// Reason why they were retired.
     pub reason: Option<Box<str>>,
-    /// When they were granted, or became what they are.
+    /// Time when they were granted, or became what they are.
     pub at: Timestamp,
 }
 
@@ -178,34 +178,34 @@ pub struct ChunkRecord {
 pub struct ReplayRecord {
     /// Of which session.
     pub session: SessionId,
-    /// Which frames.
+    /// The range.
     pub range: FrameRange,
     /// The ids that are no longer used.
     pub retired: u64,
     /// The ids in their place; unique among replays.
     pub new: u64,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
 /// Files set apart until a person has looked at them (S15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRecord {
-    /// Which entry.
+    /// The entry.
     pub id: EntryId,
     /// Of which session.
     pub session: SessionId,
     /// That session's directory, relative to the output root.
     pub output: Box<str>,
-    /// Whose.
+    /// The worker.
     pub worker: Name,
     /// They are where they belong.
     pub moved: bool,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
-    /// What a person said who looked at them.
+    /// Note of the person who looked at the files.
     pub confirmed: Option<Box<str>>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -222,11 +222,11 @@ pub struct DiagnosticRecord {
     pub task: Option<FrameTaskId>,
     /// The text for people.
     pub text: Box<str>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// What is known about all sessions together.
+/// Figures of all sessions together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FarmRecord {
     /// Between PauseAll and ResumeAll (S6).

@@ -1,4 +1,4 @@
-//! What is answered about sessions.
+//! Replies about sessions.
 
 use super::{
     FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, RendererState, SessionId, SessionStatus,
@@ -52,16 +52,16 @@ pub struct SessionReply {
     pub repeated: bool,
 }
 
-/// What a worker is told when it shows that it lives (S2).
+/// Reply to a heartbeat (S2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Where it stands.
+    /// Its status.
     pub state: RendererState,
     /// The epoch.
     pub epoch: u64,
-    /// How fast it may go.
+    /// Its share of the full frame rate.
     pub pressure: Pressure,
-    /// What it is to do.
+    /// Its orders.
     pub orders: Vec<Order>,
 }
 
@@ -83,9 +83,9 @@ pub enum Order {
 /// One task given to a worker (S3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameHandout {
-    /// Which.
+    /// The task.
     pub task: FrameTaskId,
-    /// Which frames.
+    /// The range.
     pub range: FrameRange,
     /// With which ids.
     pub ids: IdRange,
@@ -93,13 +93,13 @@ pub struct FrameHandout {
     pub attempt: u16,
     /// In which epoch.
     pub epoch: u64,
-    /// Whether another try was made before.
+    /// True if another try was made before.
     pub replay: bool,
     /// The session's directory, relative to the output root.
     pub output: Box<str>,
 }
 
-/// Why a command about sessions was not carried out.
+/// Reason why a command about sessions was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are named for what they hold")]
 pub enum FrameRejection {

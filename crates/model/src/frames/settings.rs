@@ -2,10 +2,10 @@
 
 use crate::{Millis, Ratio};
 
-/// What an operator may set about sessions. Defaults are contract S's.
+/// Settings of sessions. Defaults are contract S's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSettings {
-    /// How often workers show that they live (S1, S2).
+    /// Interval of the workers' heartbeats (S1, S2).
     pub heartbeat: Millis,
     /// Heartbeats missed until a worker is Lost (S8).
     pub misses_until_lost: u32,
@@ -28,15 +28,15 @@ pub struct FrameSettings {
     pub poison_workers: u32,
     /// Ids are granted up to multiples of this (S12).
     pub chunk_size: u64,
-    /// What becomes of running tasks when a new term begins (S19).
+    /// Treatment of running tasks when a new term begins (S19).
     pub rebind: Rebind,
-    /// How long after the beginning of a term a worker may come back with its task (S19).
+    /// Time after the beginning of a term within which a worker may come back with its task (S19).
     pub rebind_within: Millis,
     /// An assignment that is not heard of for so long goes to another worker.
     pub stall: Millis,
 }
 
-/// What becomes of running tasks when a new term begins (S19).
+/// Treatment of running tasks when a new term begins (S19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rebind {
     /// They are lost, and given out anew.

@@ -1,4 +1,4 @@
-//! What memory knows of sessions beyond the store: asked for by views, never durable.
+//! Views of sessions: what memory knows beyond the store, never durable.
 
 use super::{
     FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, Ratio, RendererState, SessionId,
@@ -7,7 +7,7 @@ use super::{
 use crate::{Name, Timestamp};
 use alloc::vec::Vec;
 
-/// What may be asked.
+/// Queries.
 #[derive(Clone, Debug)]
 pub enum FrameQuery {
     /// All in all (S7).
@@ -20,7 +20,7 @@ pub enum FrameQuery {
     Session(SessionId),
 }
 
-/// What is answered.
+/// Replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameView {
     /// To `Status`.
@@ -59,13 +59,13 @@ pub struct StatusView {
 /// A worker as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RendererView {
-    /// Who.
+    /// The id.
     pub id: Name,
-    /// Where it stands.
+    /// Its status.
     pub state: RendererState,
     /// Removed, and still calling (S6).
     pub zombie: bool,
-    /// When it was last heard.
+    /// Time when it was last heard.
     pub last_heartbeat: Option<Timestamp>,
     /// As it last said.
     pub queue_ratio: Ratio,
@@ -75,7 +75,7 @@ pub struct RendererView {
     pub gpu_usage: Option<Ratio>,
     /// As it last said.
     pub last_frame: Option<u64>,
-    /// How fast it may go.
+    /// Its share of the full frame rate.
     pub pressure: Pressure,
     /// Frames per 1000 seconds, as its completed ranges tell.
     pub rate: Option<u64>,
@@ -83,20 +83,20 @@ pub struct RendererView {
     pub failures: u32,
     /// Tasks it takes at a time.
     pub slots: u32,
-    /// What it holds.
+    /// Its live assignments.
     pub tasks: Vec<LiveTask>,
 }
 
 /// A live assignment as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveTask {
-    /// Which.
+    /// The id.
     pub id: FrameTaskId,
-    /// Which frames.
+    /// The range.
     pub range: FrameRange,
     /// Assigned or running; or, without a worker, pending or lost.
     pub status: FrameTaskStatus,
-    /// Who holds it.
+    /// Its holder.
     pub worker: Option<Name>,
     /// The nth try.
     pub attempt: u16,
@@ -106,14 +106,14 @@ pub struct LiveTask {
     pub processed: u64,
     /// Frames dropped so far.
     pub dropped: u64,
-    /// When it was granted.
+    /// Time when it was granted.
     pub granted_at: Timestamp,
 }
 
 /// An open session as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionView {
-    /// Where it stands.
+    /// Its status.
     pub status: SessionStatus,
     /// All frames are done; the manifest is being written.
     pub merging: bool,

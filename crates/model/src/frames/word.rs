@@ -1,4 +1,4 @@
-//! Where things of a session stand.
+//! Statuses of sessions, ranges and workers.
 
 words! {
     /// State of a worker (S8).
@@ -20,7 +20,7 @@ words! {
 }
 
 impl RendererState {
-    /// Whether it may hold a lease (invariant 11).
+    /// True if it may hold a lease (invariant 11).
     #[must_use]
     pub const fn may_work(self) -> bool {
         matches!(self, Self::Registered | Self::Healthy | Self::Degraded)
@@ -45,7 +45,7 @@ words! {
 }
 
 impl SessionStatus {
-    /// Whether nothing will change any more.
+    /// True if nothing will change any more.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -122,7 +122,7 @@ words! {
 }
 
 impl RangeEnd {
-    /// Whether the range is shown as lost while it waits for another worker (S15, S19).
+    /// True if the range is shown as lost while it waits for another worker (S15, S19).
     #[must_use]
     pub const fn is_loss(self) -> bool {
         matches!(self, Self::WorkerLost | Self::Stalled | Self::Replaced | Self::NewTerm)
@@ -146,7 +146,7 @@ impl RangeEnd {
         self.is_failure() || self.is_lost_worker()
     }
 
-    /// Whether it counts towards the diagnosis of the worker (S8).
+    /// True if it counts towards the diagnosis of the worker (S8).
     #[must_use]
     pub const fn counts_against_worker(self) -> bool {
         matches!(self, Self::WorkerLost | Self::Failed | Self::Stalled)
@@ -209,7 +209,7 @@ words! {
 }
 
 impl Pressure {
-    /// What is left of the frame rate, in percent.
+    /// Remaining frame rate, in percent.
     #[must_use]
     pub const fn percent(self) -> u32 {
         match self {

@@ -1,4 +1,4 @@
-//! What can be asked about the pool.
+//! Commands about the pool.
 #![allow(missing_docs, reason = "the fields are named for what they hold")]
 
 use super::{AssignmentId, Demand, PoolJobId, PoolWorkerId, Specs};
@@ -41,7 +41,7 @@ pub struct PoolRegistration {
     /// Unique over all owners.
     pub name: Box<str>,
     pub region: Option<Box<str>>,
-    /// What jobs may ask for.
+    /// Qualities that jobs may ask for.
     pub specs: Specs,
     /// The same as JSON text, as it came.
     pub specs_json: Option<Box<str>>,
@@ -64,7 +64,7 @@ pub struct PoolResult {
     /// JSON text.
     pub output: Option<Box<str>>,
     pub output_hash: Option<Box<str>>,
-    /// Whether `output_hash` is that of `output`; `None`: one of them is missing (P11).
+    /// True if `output_hash` is that of `output`; `None`: one of them is missing (P11).
     pub hash_matches: Option<bool>,
     /// The hash that the coordinator computed from `output` and `artifact_uri`; `None` without an output (P15). A store
     /// keeps it with the assignment, and only for redundant jobs.
@@ -88,7 +88,7 @@ pub struct PoolWork {
     pub max: u32,
     /// They count as started.
     pub start: bool,
-    /// Whether new work may be given.
+    /// True if new work may be given.
     pub supply: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct PoolJobDraft {
     /// 0 to 100; more comes first.
     pub priority: u8,
     pub demand: Demand,
-    /// What it requires, as JSON text, as it came.
+    /// Requirements as the JSON text that came.
     pub requires_json: Option<Box<str>>,
     /// `None`: the general setting.
     pub max_attempts: Option<u8>,

@@ -1,8 +1,8 @@
-//! What a job asks of a worker, and what a worker says it has (P14).
+//! Demands of jobs and specs of workers (P14).
 
 use alloc::{boxed::Box, vec::Vec};
 
-/// What a worker has, or a job asks for, under one name.
+/// A quality that a worker has, or a job asks for, under one name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quality {
     /// A number: at least this much is asked for.
@@ -19,7 +19,7 @@ pub struct Scale(i64);
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Specs(Vec<(Box<str>, Quality)>);
 
-/// What a job asks of whoever is to do it.
+/// Demand of a job: region and qualities of its worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
     /// Only workers of this region.
@@ -65,14 +65,14 @@ impl Specs {
         self.0.iter().map(|(name, quality)| (&**name, quality))
     }
 
-    /// What is there under a name.
+    /// The quality under a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Quality> {
         let place = self.0.binary_search_by(|(known, _)| (**known).cmp(name)).ok()?;
         Some(&self.0[place].1)
     }
 
-    /// Whether everything asked for is there: numbers at least, anything else equal.
+    /// True if everything asked for is there: numbers at least, anything else equal.
     #[must_use]
     pub fn meet(&self, asked: &Self) -> bool {
         asked.0.iter().all(|(name, asked)| match (asked, self.get(name)) {

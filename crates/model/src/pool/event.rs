@@ -1,4 +1,4 @@
-//! What became true about the pool.
+//! Events about the pool.
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use super::{
@@ -97,6 +97,6 @@ pub struct PoolGrant {
     pub fence: Fence,
     pub started: bool,
     pub at: Timestamp,
-    /// When the job's own limit is over, however often the lease is renewed (P5).
+    /// Time when the job's own limit is over, however often the lease is renewed (P5).
     pub timeout_at: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! Why a job or a worker of the pool stands still (P15, Q16).
+//! Reason why a job or a worker of the pool stands still (P15, Q16).
 #![allow(missing_docs, reason = "the fields are named for what they hold")]
 
 use super::{PoolJobId, PoolJobStatus, PoolWorkerId};
@@ -36,7 +36,7 @@ pub enum PoolCause {
     WaitingForPoll { workers: u32 },
 }
 
-/// Why a worker of the pool does nothing, or what it does.
+/// Reason why a worker of the pool does nothing, or what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberCause {
     /// It is shut out.

@@ -8,7 +8,6 @@ mod id;
 mod record;
 mod reply;
 mod settings;
-mod status;
 
 pub use command::{PoolCommand, PoolJobDraft, PoolRegistration, PoolResult, PoolSubmission, PoolWork};
 pub use demand::{Demand, Quality, Scale, Specs};
@@ -22,5 +21,4 @@ pub use record::{
 pub use reply::{
     PoolCancelReply, PoolHandout, PoolRejection, PoolReply, PoolSubmissionReply, PoolTaken, PoolWorkReply,
 };
-pub use settings::PoolSettings;
-pub use status::PoolStatus;
+pub use settings::{PoolSettings, PoolStatus};

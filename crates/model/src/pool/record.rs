@@ -1,4 +1,4 @@
-//! What a store keeps of the pool.
+//! Records of the pool.
 
 use super::{AssignmentId, PoolJobDraft, PoolJobId, PoolResult, PoolWorkerId, Specs};
 use crate::{Digest, Fence, SubmissionKey, Timestamp, UserId};
@@ -39,33 +39,33 @@ words! {
 pub struct PoolWorkerRecord {
     /// Its identity.
     pub id: PoolWorkerId,
-    /// Whose.
+    /// The owner.
     pub owner: UserId,
     /// Unique over all owners.
     pub name: Box<str>,
-    /// Where it stands.
+    /// Its status.
     pub status: PoolWorkerStatus,
-    /// Where it is.
+    /// Its region.
     pub region: Option<Box<str>>,
-    /// What jobs may ask for.
+    /// Qualities that jobs may ask for.
     pub specs: Specs,
     /// The same as JSON text, as it came; present when the worker is first written, and in what a store answers.
     pub specs_json: Option<Box<str>>,
-    /// What verifies its results; any text (P3).
+    /// Public key for its results; any text (P3).
     pub public_key: Option<Box<str>>,
     /// Assignments it takes at a time.
     pub slots: u32,
     /// Gets no more work.
     pub draining: bool,
-    /// Why it is shut out.
+    /// Reason why it is shut out.
     pub ban_reason: Option<Box<str>>,
-    /// How often a majority agreed with it (P15).
+    /// Agreements with a majority (P15).
     pub agreements: u32,
-    /// How often not (P15).
+    /// Dissents from a majority (P15).
     pub dissents: u32,
     /// The last heartbeat or poll that was written down.
     pub last_seen: Option<Timestamp>,
-    /// When it was registered.
+    /// Time when it was registered.
     pub created_at: Timestamp,
 }
 
@@ -74,13 +74,13 @@ pub struct PoolWorkerRecord {
 pub struct PoolJobRecord {
     /// Its identity.
     pub id: PoolJobId,
-    /// Whose.
+    /// The client.
     pub client: UserId,
     /// Attempts in all.
     pub max_attempts: u8,
     /// Everything else about it; what a store hands over at a start has an empty payload.
     pub draft: PoolJobDraft,
-    /// When it was handed in.
+    /// Time when it was handed in.
     pub created_at: Timestamp,
 }
 
@@ -106,15 +106,15 @@ words! {
 pub struct PoolEndRecord {
     /// Of which job.
     pub job: PoolJobId,
-    /// Whose.
+    /// The client.
     pub client: UserId,
     /// `Completed`, `Failed` or `Cancelled`.
     pub status: PoolJobStatus,
     /// The assignment whose result is the job's: the accepted one, or the last that failed.
     pub assignment: Option<AssignmentId>,
-    /// Why it failed, where no assignment says it.
+    /// Reason why it failed, where no assignment says it.
     pub error: Option<Box<str>>,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -142,19 +142,19 @@ words! {
 pub struct AssignmentRecord {
     /// Its identity.
     pub id: AssignmentId,
-    /// Whose.
+    /// The worker.
     pub worker: PoolWorkerId,
     /// That worker's owner.
     pub owner: UserId,
     /// The nonce.
     pub fence: Fence,
-    /// Where it stands.
+    /// Its status.
     pub state: AssignmentState,
-    /// When it was granted.
+    /// Time when it was granted.
     pub granted_at: Timestamp,
-    /// When the job's own limit is over.
+    /// Time when the job's own limit is over.
     pub timeout_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
     /// SHA-256 of the body its result came in (P8).
     pub digest: Option<[u8; 32]>,
@@ -171,7 +171,7 @@ pub struct AssignmentRecord {
 /// A submission's key and what came of it (P13).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolKeyRecord {
-    /// Whose key.
+    /// The client.
     pub client: UserId,
     /// The key.
     pub key: SubmissionKey,
@@ -179,13 +179,13 @@ pub struct PoolKeyRecord {
     pub digest: Digest,
     /// The first job it made.
     pub first: PoolJobId,
-    /// How many it made.
+    /// Number of jobs it made.
     pub count: u32,
-    /// When.
+    /// Time of the event.
     pub at: Timestamp,
 }
 
-/// How far things were numbered, and from where on there may be live jobs.
+/// Last numbers given out, and the oldest job that may be live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolCounters {
     /// The next worker's number.
@@ -203,7 +203,7 @@ impl Default for PoolCounters {
 }
 
 impl PoolJobStatus {
-    /// Whether nothing more happens.
+    /// True if nothing more happens.
     #[must_use]
     pub const fn is_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
@@ -211,7 +211,7 @@ impl PoolJobStatus {
 }
 
 impl AssignmentState {
-    /// Whether a result can be handed in (P8).
+    /// True if a result can be handed in (P8).
     #[must_use]
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Assigned | Self::Started)

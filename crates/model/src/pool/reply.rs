@@ -1,4 +1,4 @@
-//! What is answered about the pool.
+//! Replies about the pool.
 #![allow(missing_docs, reason = "the fields are named for what they hold")]
 
 use super::{AssignmentId, PoolJobId, PoolJobStatus, PoolWorkerRecord};
@@ -68,7 +68,7 @@ pub struct PoolTaken {
     pub at: Timestamp,
 }
 
-/// Why a command about the pool was not carried out.
+/// Reason why a command about the pool was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolRejection {
     /// No such worker, or somebody else's.

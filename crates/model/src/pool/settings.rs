@@ -1,19 +1,21 @@
-//! The figures that the rules of the pool consult.
+//! Settings of the pool, and its figures for the metrics.
 
+use super::PoolWorkerStatus;
 use crate::Millis;
+use alloc::vec::Vec;
 
-/// What an operator may set about the pool. Defaults are contract P's.
+/// Settings of the pool. Defaults are contract P's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// Silence after which a worker counts as offline (P5).
     pub offline_after: Millis,
-    /// How long a lease outlives the last heartbeat or poll of its worker (P5).
+    /// Time that a lease outlives the last heartbeat or poll of its worker (P5).
     pub lease: Millis,
     /// Attempts of a job that does not say (P8).
     pub max_attempts: u8,
     /// Dissents that ban a worker (P15).
     pub ban_after: u32,
-    /// How many jobs of one client may wait at once.
+    /// Number of jobs of one client that may wait at once.
     pub waiting_max: u64,
 }
 
@@ -27,4 +29,19 @@ impl Default for PoolSettings {
             waiting_max: 10_000_000,
         }
     }
+}
+
+/// Figures of the pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Workers by status.
+    pub workers: Vec<(PoolWorkerStatus, u64)>,
+    /// Jobs that are not over.
+    pub open: u64,
+    /// Those of them that could be given out now.
+    pub waiting: u64,
+    /// Live assignments.
+    pub assignments: u64,
+    /// Requests that wait for work.
+    pub polls: u64,
 }

@@ -90,7 +90,9 @@ async fn a_login_is_refreshed_before_it_ends() {
     for client in [&one, &one, &two] {
         assert_eq!(client.get(&["x"], &[]).await.unwrap(), "Bearer new");
     }
-    assert!(matches!(file.read(&server), Ok(Kept::Login(kept)) if kept.token == "new" && !kept.is_ageing()));
+    assert!(
+        matches!(file.read(&server), Ok(StoredLogin::Login(kept)) if kept.token == "new" && !kept.is_ageing())
+    );
     let over = Login { expires_at: fresh.expires_at - 900, ..fresh };
     file.keep(&server, &over, &file.lock().unwrap()).unwrap();
     let error = logged_in(over).get(&["x"], &[]).await.unwrap_err();

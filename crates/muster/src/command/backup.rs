@@ -1,6 +1,6 @@
 //! `muster backup` and `muster restore`: one state of all tables in a file, written while the server goes on.
 
-use super::store_side::{Place, Side, Told};
+use super::store_side::{CopyProgress, Side, StoreLocation};
 use crate::{
     failure::{Exit, Failure},
     output,
@@ -23,7 +23,7 @@ pub(crate) struct Backup {
     /// Where to put it; - for standard output (what is told of it then goes to standard error)
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Leave the server's secrets out
     #[arg(long)]
     without_secrets: bool,
@@ -116,7 +116,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn write(side: &Side, contents: &Contents, file: &mut dyn Write) -> Result<Vec<Tally>, Failure> {
-    let told = Told::new("reading");
+    let told = CopyProgress::new("reading");
     let tallies = side.read(|sql| {
         muster_archive::write(sql, contents, file, &mut |table, rows| told.say(table, rows))
             .map_err(Failure::from)
@@ -130,7 +130,7 @@ pub(crate) struct Restore {
     /// A backup; - for standard input
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -143,7 +143,7 @@ impl Restore {
         let archive = Archive::open(&mut *file, TABLES_VERSION)?;
         let side = Side::open_to_fill(&self.place)?;
         let secrets = side.fitting(&archive.head().secrets)?;
-        let told = Told::new("restoring");
+        let told = CopyProgress::new("restoring");
         let restored = side.fill(Stage::Whole, &secrets, |target| {
             let tallies = archive.restore(target, &mut |table, rows| told.say(table, rows))?;
             let epoch = raise_epoch(target.sql(), SystemClock::start().now().0.div_euclid(1000))?;

@@ -1,6 +1,6 @@
 //! `muster checkpoint`: everything about sessions in one file, and back again (S20).
 
-use super::{converse, store_side::Place};
+use super::{converse, store_side::StoreLocation};
 use crate::{
     assembly,
     client::Client,
@@ -130,7 +130,7 @@ struct Restore {
     /// A checkpoint: exported, or one of those in checkpoints/ of a data directory
     file: PathBuf,
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
 }
 
 impl Restore {

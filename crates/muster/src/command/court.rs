@@ -210,8 +210,8 @@ pub(crate) struct Send {
     #[arg(long, value_name = "CHANNEL")]
     channel: Option<String>,
     /// How soon somebody should look
-    #[arg(long, value_enum, default_value_t = Haste::Normal)]
-    urgency: Haste,
+    #[arg(long, value_enum, default_value_t = MessageUrgency::Normal)]
+    urgency: MessageUrgency,
     /// The task it belongs to: goes to that task's thread
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
@@ -231,7 +231,7 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Haste {
+enum MessageUrgency {
     Normal,
     High,
     Urgent,
@@ -295,12 +295,12 @@ impl From<Kind> for MessageKind {
     }
 }
 
-impl From<Haste> for Urgency {
-    fn from(haste: Haste) -> Self {
+impl From<MessageUrgency> for Urgency {
+    fn from(haste: MessageUrgency) -> Self {
         match haste {
-            Haste::Normal => Self::Normal,
-            Haste::High => Self::High,
-            Haste::Urgent => Self::Urgent,
+            MessageUrgency::Normal => Self::Normal,
+            MessageUrgency::High => Self::High,
+            MessageUrgency::Urgent => Self::Urgent,
         }
     }
 }
@@ -414,11 +414,11 @@ impl Prune {
 pub(crate) struct Schema {
     /// Of what
     #[arg(value_enum)]
-    kind: Which,
+    kind: FileKindName,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Which {
+enum FileKindName {
     Event,
     Task,
     Message,
@@ -428,10 +428,10 @@ enum Which {
 impl Schema {
     fn run(self) -> Result<Exit, Failure> {
         let kind = match self.kind {
-            Which::Event => FileKind::Event,
-            Which::Task => FileKind::Task,
-            Which::Message => FileKind::Message,
-            Which::Result => FileKind::Result,
+            FileKindName::Event => FileKind::Event,
+            FileKindName::Task => FileKind::Task,
+            FileKindName::Message => FileKind::Message,
+            FileKindName::Result => FileKind::Result,
         };
         output::line(schema::text(kind).trim_end());
         Ok(Exit::Fine)

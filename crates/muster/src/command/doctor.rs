@@ -3,7 +3,7 @@
 mod files;
 mod server;
 
-use super::{block_on, store_side::Place};
+use super::{block_on, store_side::StoreLocation};
 use crate::{
     config::Config,
     failure::{Exit, Failure},
@@ -25,7 +25,7 @@ pub(crate) struct Doctor {
     #[command(flatten)]
     reach: Reach,
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
     /// Look at the court in this directory too [default: the one that court.directory names]
     #[arg(long, value_name = "DIR")]
     court: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use super::{
     converse,
     input::text_argument,
-    watch::{Telling, Watched, print_members, status_of},
+    watch::{Reporting, WatchedWork, print_members, status_of},
 };
 use crate::{
     client::{Client, Listing, Order},
@@ -80,7 +80,7 @@ impl Job {
                 print_members(&client.get(&["jobs", &id], &[]).await?, json);
                 Ok(Exit::Fine)
             }
-            Action::Watch { id } => watch(client, &id, Telling::all_along(json)).await,
+            Action::Watch { id } => watch(client, &id, Reporting::all_along(json)).await,
             Action::Cancel { id, reason } => {
                 print_members(&client.delete(&["jobs", &id], &reason).await?, json);
                 Ok(Exit::Fine)
@@ -124,9 +124,9 @@ async fn retry(client: &Client, ids: &[String], reason: &Reason, json: bool) -> 
     Ok(Exit::Fine)
 }
 
-async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
+async fn watch(client: &Client, id: &str, telling: Reporting) -> Result<Exit, Failure> {
     let path = ["jobs", id];
-    let watched = Watched {
+    let watched = WatchedWork {
         path: &path,
         template: "{spinner} {msg}",
         end_of: &end_of,
@@ -188,7 +188,7 @@ impl Submit {
     async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let job = client.post_text(&["jobs"], self.body()?, self.key.as_deref()).await?;
         if let Some(id) = job.get("id").and_then(Value::as_u64).filter(|_| self.wait) {
-            return watch(client, &id.to_string(), Telling::once(json)).await;
+            return watch(client, &id.to_string(), Reporting::once(json)).await;
         }
         print_members(&job, json);
         Ok(Exit::Fine)

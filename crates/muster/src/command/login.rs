@@ -4,7 +4,7 @@ use super::{block_on, input};
 use crate::{
     client::{Client, ClientError},
     failure::{Exit, Failure},
-    login_file::{self, Kept, LoginFile},
+    login_file::{self, LoginFile, StoredLogin},
     output,
     reach::{self, Reach},
 };
@@ -62,7 +62,7 @@ impl Logout {
         let file = find_file()?;
         let servers = find_servers(&self.reach)?;
         let lock = file.lock()?;
-        let Kept::Login(login) = file.read(&servers)? else {
+        let StoredLogin::Login(login) = file.read(&servers)? else {
             eprintln!("not logged in at {servers}");
             return Ok(Exit::Fine);
         };

@@ -27,7 +27,7 @@ enum Action {
     /// Merge all fragments of a directory into its manifest.json
     Merge {
         #[command(flatten)]
-        place: Place,
+        place: MetaDirectory,
         /// Number of frames of the session [default: totalFrames of session.json, else the end of the last fragment]
         #[arg(long, value_name = "N")]
         total_frames: Option<u64>,
@@ -35,12 +35,12 @@ enum Action {
     /// Hash every fragment again and check that merging them gives manifest.json
     Verify {
         #[command(flatten)]
-        place: Place,
+        place: MetaDirectory,
     },
 }
 
 #[derive(Debug, Args)]
-struct Place {
+struct MetaDirectory {
     /// Directory of the fragments, such as output/session_1/meta
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -72,7 +72,7 @@ impl Manifest {
     }
 }
 
-fn tell_merge(report: &MergeReport, place: &Place) -> Exit {
+fn tell_merge(report: &MergeReport, place: &MetaDirectory) -> Exit {
     refusals(&report.refusals);
     for warning in &report.warnings {
         eprintln!("warning: {}{}", about(warning.file.as_deref()), warning.warning);
@@ -88,7 +88,7 @@ fn tell_merge(report: &MergeReport, place: &Place) -> Exit {
     exit(report.is_fine())
 }
 
-fn tell_verification(report: &VerifyReport, place: &Place) -> Exit {
+fn tell_verification(report: &VerifyReport, place: &MetaDirectory) -> Exit {
     refusals(&report.refusals);
     if place.json {
         document(report);

@@ -1,7 +1,7 @@
 //! `muster migrate`: moves an embedded installation to PostgreSQL, with a short pause.
 
 use crate::{
-    command::store_side::{Place, Side, Told},
+    command::store_side::{CopyProgress, Side, StoreLocation},
     config::StoreChoice,
     failure::{Exit, Failure},
     output,
@@ -40,12 +40,15 @@ impl Migrate {
         let to = self.to.clone().filter(|to| matches!(StoreChoice::read(to), Some(StoreChoice::Postgres(_))));
         let to =
             to.ok_or_else(|| Failure::Usage(format!("{TO} must name the database to move to: {FORM}")))?;
-        let from =
-            Place { data: self.data.clone(), store: Some("sqlite".to_owned()), config: self.config.clone() };
+        let from = StoreLocation {
+            data: self.data.clone(),
+            store: Some("sqlite".to_owned()),
+            config: self.config.clone(),
+        };
         // First see that there is something to move.
         let source = Side::open_to_read(&from)?;
         source.read(|_| Ok(()))?;
-        let target = Side::open_to_fill(&Place { store: Some(to), ..from })?;
+        let target = Side::open_to_fill(&StoreLocation { store: Some(to), ..from })?;
         let (Side::Embedded(data), Side::Shared(database)) = (&source, &target) else {
             return Err(Failure::Usage(format!("{TO} must name the database to move to: {FORM}")));
         };
@@ -109,7 +112,7 @@ fn check_unused(database: &PostgresStore, source: &Side) -> Result<(), Failure> 
 }
 
 fn bring_over(source: &Side, target: &Side) -> Result<Aligned, Failure> {
-    let (told, secrets) = (Told::new("copying"), target.fitting(&source.secrets()?)?);
+    let (told, secrets) = (CopyProgress::new("copying"), target.fitting(&source.secrets()?)?);
     let aligned = source.read(|sql| {
         target.fill(Stage::First, &secrets, |whole| {
             Ok(align(sql, whole, &mut |table, rows| told.say(table, rows))?)
@@ -121,7 +124,7 @@ fn bring_over(source: &Side, target: &Side) -> Result<Aligned, Failure> {
 
 /// Brings over what changed since, and compares both sides: only what is the same is left to be served from.
 fn bring_over_the_rest(first: Aligned, source: &Side, target: &Side) -> Result<Moved, Failure> {
-    let (told, secrets) = (Told::new("copying what changed"), target.fitting(&source.secrets()?)?);
+    let (told, secrets) = (CopyProgress::new("copying what changed"), target.fitting(&source.secrets()?)?);
     let brought = source.read(|sql| {
         target.fill(Stage::Last, &secrets, |whole| {
             let aligned = align(sql, whole, &mut |table, rows| told.say(table, rows))?;
@@ -149,7 +152,7 @@ fn wait_until_stopped(data: &Path) -> Result<SqliteStore, Failure> {
 }
 
 /// Counts and hashes every table on both sides.
-fn compare(source: &dyn Sql, target: &dyn Sql, told: &Told) -> Result<Vec<Tally>, Failure> {
+fn compare(source: &dyn Sql, target: &dyn Sql, told: &CopyProgress) -> Result<Vec<Tally>, Failure> {
     let same = TABLES.iter().map(|shape| {
         told.say(shape.name, 0);
         let (wanted, found) = (tally(source, shape)?, tally(target, shape)?);

@@ -3,7 +3,7 @@
 use super::{
     converse,
     input::json_argument,
-    watch::{Telling, Watched, print_members, status_of},
+    watch::{Reporting, WatchedWork, print_members, status_of},
 };
 use crate::{
     client::{Client, Listing, Order},
@@ -84,7 +84,7 @@ impl Run {
             Action::Failures { id } => failures(client, &id, reach.json).await,
             Action::Retry(retry) => retry.run(client, reach.json).await,
             Action::Watch { id, allow_failures: allowed } => {
-                let telling = Telling::all_along(reach.json);
+                let telling = Reporting::all_along(reach.json);
                 watch(client, &id, Waiting { telling, allowed }).await
             }
         })
@@ -223,7 +223,7 @@ impl RunFlags {
 /// Options for waiting for a run.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    telling: Telling,
+    telling: Reporting,
     allowed: Option<AllowedFailures>,
 }
 
@@ -231,7 +231,7 @@ struct Waiting {
 async fn watch(client: &Client, id: &str, waiting: Waiting) -> Result<Exit, Failure> {
     let path = ["api", "runs", id];
     let end_of = |run: &Value| end_of(run, waiting.allowed);
-    let watched = Watched {
+    let watched = WatchedWork {
         path: &path,
         template: "{wide_bar} {pos}/{len} {msg}",
         end_of: &end_of,
@@ -314,7 +314,7 @@ impl Submit {
         let mut run = client.post_once(&path, &body, &key).await?;
         warn(&mut run);
         let waiting =
-            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+            self.wait.then(|| Waiting { telling: Reporting::once(json), allowed: self.allow_failures });
         end(client, &run, waiting, json).await
     }
 }
@@ -364,7 +364,7 @@ impl Retry {
         let path = ["api", "runs", &self.id, "retry"];
         let run = client.order_once(&path, &body, Order { key: &key, reason: &self.reason }).await?;
         let waiting =
-            self.wait.then(|| Waiting { telling: Telling::once(json), allowed: self.allow_failures });
+            self.wait.then(|| Waiting { telling: Reporting::once(json), allowed: self.allow_failures });
         end(client, &run, waiting, json).await
     }
 }

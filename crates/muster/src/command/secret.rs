@@ -3,7 +3,7 @@
 
 use crate::{
     assembly,
-    command::store_side::Place,
+    command::store_side::StoreLocation,
     config::{Config, StoreChoice},
     failure::{Exit, Failure},
     output,
@@ -30,13 +30,13 @@ enum Command {
 struct Show {
     /// Which one
     #[arg(value_enum)]
-    name: Which,
+    name: SecretName,
     #[command(flatten)]
-    place: Place,
+    place: StoreLocation,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Which {
+enum SecretName {
     /// The operators' token: `MUSTER_TOKEN`, or `Authorization: Bearer`
     Admin,
     /// The nodes' secret: `NODE_AGENT_SHARED_SECRET`
@@ -57,7 +57,7 @@ impl Secret {
     }
 }
 
-impl Which {
+impl SecretName {
     fn named(self) -> Named {
         match self {
             Self::Admin => secrets::ADMIN,

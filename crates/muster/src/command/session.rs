@@ -7,7 +7,7 @@ pub(super) use frames::strip;
 use super::{
     converse,
     input::json_argument,
-    watch::{Telling, Watched, print_members, status_of},
+    watch::{Reporting, WatchedWork, print_members, status_of},
 };
 use crate::{
     client::{Client, ClientError, Listing},
@@ -101,7 +101,7 @@ impl Session {
             Action::Submit(submit) => submit.run(client, json).await,
             Action::List { status, limit } => list(client, status, limit, json).await,
             Action::Show { id } => show(client, &id, json).await,
-            Action::Watch { id } => watch(client, &id, Telling::all_along(json)).await,
+            Action::Watch { id } => watch(client, &id, Reporting::all_along(json)).await,
             Action::Diagnostics { id, limit } => diagnostics(client, &id, limit, json).await,
             Action::Retry { id, frames, reason } => {
                 print_members(&retry(client, &id, frames, &reason).await?, json);
@@ -168,9 +168,9 @@ async fn retry(
 }
 
 /// Waits for a session to end, with its frames as a strip on a terminal; then prints it.
-async fn watch(client: &Client, id: &str, telling: Telling) -> Result<Exit, Failure> {
+async fn watch(client: &Client, id: &str, telling: Reporting) -> Result<Exit, Failure> {
     let template = "{msg}\n{wide_bar} {pos}/{len}";
-    let watched = Watched { path: &path_of(id), template, end_of: &end_of, show: draw, print };
+    let watched = WatchedWork { path: &path_of(id), template, end_of: &end_of, show: draw, print };
     watched.until_ended(client, telling).await
 }
 
@@ -302,7 +302,7 @@ impl Submit {
     async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
         let session = client.post(&SESSIONS, &self.body()?).await?;
         if self.wait {
-            return watch(client, &self.id, Telling::once(json)).await;
+            return watch(client, &self.id, Reporting::once(json)).await;
         }
         print_members(&session, json);
         Ok(Exit::Fine)

@@ -15,11 +15,10 @@ use muster_worker_kit::{
     process::{Guards, wait_for_earlier_life},
 };
 use muster_workers::simulation::{
-    Master, Secret,
+    Master, RegisterRequest, Secret,
     core::Over,
     render::{Exec, Renderer, Synthetic},
     runtime::{Options, Report, Worker},
-    wire::Introduction,
 };
 use reqwest::Url;
 use std::{
@@ -116,7 +115,7 @@ impl SimWorker {
             (Some(listener), None) => Some(reachable_at(listener, &servers)?),
             (_, given) => given.clone(),
         };
-        let who = Introduction {
+        let who = RegisterRequest {
             worker: self.id.as_str().into(),
             role: self.role.as_str().into(),
             cameras: self.cameras,

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 /// Location of a store.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     /// The data directory of an embedded store, and of files [default: ./muster-data]
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<String>,
@@ -36,7 +36,7 @@ pub(super) enum Side {
     Shared(Box<PostgresStore>),
 }
 
-impl Place {
+impl StoreLocation {
     /// All settings, with what this says laid over them.
     pub(super) fn settings(&self) -> Result<Config, Failure> {
         let flags = [("server.data", &self.data), ("server.store", &self.store)];
@@ -47,12 +47,12 @@ impl Place {
 
 impl Side {
     /// Finds a store that is only read: nothing is made there, or altered.
-    pub(super) fn open_to_read(place: &Place) -> Result<Self, Failure> {
+    pub(super) fn open_to_read(place: &StoreLocation) -> Result<Self, Failure> {
         Self::open(&place.settings()?, PostgresStore::open_to_read)
     }
 
     /// Finds a store that is filled; its tables are made where they are missing.
-    pub(super) fn open_to_fill(place: &Place) -> Result<Self, Failure> {
+    pub(super) fn open_to_fill(place: &StoreLocation) -> Result<Self, Failure> {
         Self::open(&place.settings()?, PostgresStore::open_to_fill)
     }
 
@@ -115,9 +115,9 @@ impl Side {
 type Opening = fn(&str, &PostgresOptions) -> Result<PostgresStore, StoreError>;
 
 /// Tells a person how far a copy is.
-pub(super) struct Told(ProgressBar);
+pub(super) struct CopyProgress(ProgressBar);
 
-impl Told {
+impl CopyProgress {
     pub(super) fn new(what: &'static str) -> Self {
         let bar = ProgressBar::new_spinner().with_prefix(what);
         bar.set_style(ProgressStyle::with_template("{prefix} {msg}").expect("the template is fine"));

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// Audience and form of progress reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum Reporting {
     /// A bar on a terminal, elsewhere a line now and then; then what became of it.
     People,
     /// One document, when it has ended.
@@ -21,7 +21,7 @@ pub(super) enum Telling {
     Lines,
 }
 
-impl Telling {
+impl Reporting {
     /// Form for `--wait`, with `--json` and without.
     pub(super) const fn once(json: bool) -> Self {
         if json { Self::Document } else { Self::People }
@@ -34,7 +34,7 @@ impl Telling {
 }
 
 /// The work that is waited for.
-pub(super) struct Watched<'a> {
+pub(super) struct WatchedWork<'a> {
     /// Route of the work.
     pub(super) path: &'a [&'a str],
     /// Template of the line on the terminal.
@@ -47,9 +47,9 @@ pub(super) struct Watched<'a> {
     pub(super) print: fn(&Value, bool),
 }
 
-impl Watched<'_> {
+impl WatchedWork<'_> {
     /// Looks until it has ended, telling how far it is; then prints it.
-    pub(super) async fn until_ended(self, client: &Client, telling: Telling) -> Result<Exit, Failure> {
+    pub(super) async fn until_ended(self, client: &Client, telling: Reporting) -> Result<Exit, Failure> {
         let bar = bar(self.template);
         let mut plain = PlainLines::default();
         let mut told = Value::Null;
@@ -58,18 +58,18 @@ impl Watched<'_> {
             if let Some(exit) = (self.end_of)(&answer) {
                 bar.finish_and_clear();
                 match telling {
-                    Telling::Lines => output::line(&answer.to_string()),
-                    Telling::People | Telling::Document => {
-                        (self.print)(&answer, telling == Telling::Document)
+                    Reporting::Lines => output::line(&answer.to_string()),
+                    Reporting::People | Reporting::Document => {
+                        (self.print)(&answer, telling == Reporting::Document)
                     }
                 }
                 return Ok(exit);
             }
             (self.show)(&bar, &answer);
             match telling {
-                Telling::People => plain.tell(&bar),
-                Telling::Lines if answer != told => output::line(&answer.to_string()),
-                Telling::Document | Telling::Lines => {}
+                Reporting::People => plain.tell(&bar),
+                Reporting::Lines if answer != told => output::line(&answer.to_string()),
+                Reporting::Document | Reporting::Lines => {}
             }
             told.clone_from(&answer);
             tokio::time::sleep(BETWEEN_LOOKS).await;
@@ -172,9 +172,14 @@ mod tests {
         tokio::spawn(async move { axum::serve(listener, Router::new().fallback(look)).await });
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let end_of = |answer: &Value| (answer["status"] == "success").then_some(Exit::Fine);
-        let watched =
-            Watched { path: &["x"], template: "{msg}", end_of: &end_of, show: |_, _| {}, print: |_, _| {} };
-        let ended = watched.until_ended(&client, Telling::Document).await;
+        let watched = WatchedWork {
+            path: &["x"],
+            template: "{msg}",
+            end_of: &end_of,
+            show: |_, _| {},
+            print: |_, _| {},
+        };
+        let ended = watched.until_ended(&client, Reporting::Document).await;
         (ended, looks.load(Ordering::Relaxed))
     }
 

@@ -3,8 +3,8 @@
 use crate::Board;
 use axum::{
     Extension, Json,
-    extract::State,
-    http::Method,
+    extract::{FromRequestParts, State},
+    http::{Method, request::Parts},
     response::{IntoResponse, Response},
 };
 use muster_contract_nodes::{
@@ -70,7 +70,7 @@ async fn pull_one(
     method: Method,
     State(http): State<HttpState>,
     place: Place,
-    (node, params): (Node, Params),
+    SingleJob { node, params }: SingleJob,
 ) -> Result<Response, Problem> {
     if method == Method::HEAD {
         // Its answer would be thrown away, and the job in it with it.
@@ -126,6 +126,22 @@ async fn nodes(
 pub(crate) fn check_claim(http: &HttpState, node: &Node, claimed: Option<&Name>) -> Result<(), Problem> {
     let Some(claimed) = claimed else { return Ok(()) };
     node.speaks_for(http, claimed).map_err(|_| Problem::unauthorized())
+}
+
+/// The sender and the query of `GET /api/nodes/pull`.
+struct SingleJob {
+    node: Node,
+    params: Params,
+}
+
+impl FromRequestParts<HttpState> for SingleJob {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        let node = Node::from_request_parts(parts, http).await?;
+        let params = Params::from_request_parts(parts, http).await?;
+        Ok(Self { node, params })
+    }
 }
 
 async fn serve(http: &HttpState, order: PullOrder, place: Place) -> Result<Response, Problem> {

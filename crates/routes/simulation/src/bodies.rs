@@ -1,6 +1,6 @@
 //! The bodies of the sessions asked for lately, so that handing out work costs no read.
 
-use crate::{translate::read_parts, wire::JsonText};
+use muster_contract_simulation::{JsonText, read_parts};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{FrameRejection, Rejection, SessionId};
 use std::{

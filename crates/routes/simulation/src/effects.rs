@@ -14,6 +14,7 @@ mod tests;
 
 use crate::output::OutputRoot;
 use futures_util::future::BoxFuture;
+use muster_contract_simulation::{RemovalNotice, to_bytes};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{
     Ask, Effect, EntryId, FrameHandout, Name, QuarantineRecord, SessionId,
@@ -21,13 +22,12 @@ use muster_model::{
 };
 use persist::{Complaints, Trouble};
 use push::{Courier, Errand, Push};
-use serde_json::{Value, json};
 use std::{fmt::Debug, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 use turns::{Turns, Wish};
 
-/// Says what a worker is told of a task (S3).
-pub type Describe = Arc<dyn Fn(FrameHandout) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync>;
+/// Makes the body of a pushed task (S3).
+pub type Describe = Arc<dyn Fn(FrameHandout) -> BoxFuture<'static, Result<Vec<u8>, Refusal>> + Send + Sync>;
 
 /// Carries out what is due, until it is dropped. Whoever runs it first has all of it. With `assembles`, the frames of an
 /// ended session are put together in one directory (S26c).
@@ -103,7 +103,7 @@ impl Runner {
     async fn push(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32]), handout: FrameHandout) {
         let (task, attempt) = (handout.task.clone(), handout.attempt);
         let body = match (self.describe)(handout).await {
-            Ok(body) => body.to_string(),
+            Ok(body) => body,
             Err(error) => {
                 tracing::warn!(%worker, %task, %error, "cannot describe a task");
                 return self.tell(Pushed { task, attempt, acked: false }).await;
@@ -120,7 +120,7 @@ impl Runner {
     /// Tells a removed worker to stop, and whether it acknowledged. It is tried three times: a worker that is told by none
     /// of them is a zombie before long (S6).
     async fn dismiss(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32])) {
-        let body = json!({"workerId": worker.as_str(), "removed": true}).to_string();
+        let body = to_bytes(&RemovalNotice::new(worker.as_str()));
         let push = Push { errand: Errand::Removal, worker, endpoint, key, body };
         for pause in DISMISS_PAUSES {
             tokio::time::sleep(pause).await;

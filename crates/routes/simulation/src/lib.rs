@@ -1,20 +1,19 @@
 //! Speaks contract S: sessions of frames, spread over remote simulation workers.
 //!
-//! `wire` has the contract's own words, `translate` rephrases them as commands and replies (pure), `routes` carries both
-//! over HTTP, one file per noun. `output` is what lies on disk, `effects` what must happen outside once a decision is
+//! The contract's types stand in `muster_contract_simulation`; `routes` carries them over HTTP, one file per noun.
+//! `output` is what lies on disk, `effects` what must happen outside once a decision is
 //! durable, `checkpoint` everything in one document. Nothing is decided here.
 
 mod bodies;
 mod checkpoint;
 mod counts;
 pub mod effects;
+mod endpoint;
 mod locks;
 pub mod output;
 mod pages;
 mod routes;
 mod simulation;
-mod translate;
-pub mod wire;
 
 pub use checkpoint::{
     BYTES_MAX as CHECKPOINT_BYTES_MAX, Checkpoint, KeepError, ReadError, RestoreError, Restored,

@@ -16,13 +16,13 @@ mod workers;
 use crate::{
     counts,
     simulation::{Simulation, Trouble},
-    translate::phrase,
 };
 use axum::{
     Extension,
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
+use muster_contract_simulation::phrase;
 use muster_coordinator::{Coordinator, Refusal};
 use muster_http::{HttpState, Operator, PathText, Problem, Renderer};
 use muster_model::{Ask, Name, SessionId};

@@ -5,9 +5,8 @@ use crate::{
     effects::Describe,
     locks::Locks,
     output::{OutputError, OutputRoot, TaskFiles},
-    translate::show_ids,
-    wire::TaskOffer,
 };
+use muster_contract_simulation::{Task, TaskPlace};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{FrameHandout, FrameTaskId};
 use std::sync::Arc;
@@ -88,23 +87,17 @@ impl Simulation {
     }
 
     /// A task as its worker is told it (S3); its directory is there when this returns.
-    pub(crate) async fn offer(&self, handout: FrameHandout) -> Result<TaskOffer, Trouble> {
+    pub(crate) async fn offer(&self, handout: FrameHandout) -> Result<Task, Trouble> {
         let body = self.0.bodies.get(&handout.task.session).await?;
-        let (output, chunk) = (handout.output, handout.ids.chunk);
+        let (output, chunk) = (handout.output.clone(), handout.ids.chunk);
         let directory =
             self.on_disk(move |root| root.make_task_directory(TaskFiles { output: &output, chunk })).await?;
-        Ok(TaskOffer {
-            task_id: handout.task.to_string(),
-            session_id: handout.task.session.to_string(),
+        let place = TaskPlace {
             scenario: body.scenario.clone(),
             cameras: body.cameras.clone(),
-            frame_range: [handout.range.start, handout.range.end],
-            global_id_chunk: show_ids(handout.ids),
-            attempt: handout.attempt,
-            epoch: handout.epoch,
-            output_directory: directory.to_string_lossy().into_owned(),
-            replay: handout.replay,
-        })
+            directory: directory.to_string_lossy().into(),
+        };
+        Ok(Task::new(&handout, place))
     }
 
     /// Does something to the output, off the async threads.
@@ -117,18 +110,15 @@ impl Simulation {
         Ok(done.map_err(|_| Refusal::Unavailable)??)
     }
 
-    async fn task_body(&self, handout: FrameHandout) -> Result<serde_json::Value, Refusal> {
-        let offer = self.offer(handout).await.map_err(|trouble| match trouble {
+    async fn task_body(&self, handout: FrameHandout) -> Result<Vec<u8>, Refusal> {
+        let task = self.offer(handout).await.map_err(|trouble| match trouble {
             Trouble::Refused(refusal) => refusal,
             Trouble::Output(error) => {
                 tracing::error!(%error, "a task cannot be pushed: its directory cannot be made");
                 Refusal::Unavailable
             }
         })?;
-        offer.to_value().map_err(|error| {
-            tracing::error!(%error, "a task cannot be pushed: its session's body is damaged");
-            Refusal::Unavailable
-        })
+        Ok(task.to_bytes())
     }
 }
 

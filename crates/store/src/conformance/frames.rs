@@ -2,7 +2,6 @@
 
 pub(super) mod lists;
 pub(super) mod loads;
-pub(super) mod lookups;
 pub(super) mod pruning;
 pub(super) mod records;
 pub(super) mod replacing;

@@ -2,12 +2,15 @@
 
 use super::{
     Secret, Task,
-    core::{Beat, Heard, Progress, Pulled, Rebind, Registration, Report, Trouble},
-    wire::{self, Introduction},
+    core::{Beat, Progress, Rebind, Registration, Report, Trouble},
 };
 use hmac::{Hmac, KeyInit, Mac};
+use muster_contract_simulation::{
+    HeartbeatResponse, IdChunk, IdRangeRequest, PullReply, RegisterRequest, RegisterResponse,
+};
 use muster_model::{IdRange, Millis};
 use muster_worker_kit::{
+    Text,
     call::{Caller, json, read, understand},
     http::{self, Manner, Servers},
 };
@@ -25,7 +28,7 @@ use std::{
 /// A master, whichever of its servers leads, and who speaks to it.
 pub struct Master {
     caller: Caller,
-    worker: String,
+    worker: Text,
     /// The newest term that any answer came from (S18).
     epoch: AtomicU64,
     /// How often the master wants to hear of the worker, in milliseconds.
@@ -40,7 +43,7 @@ impl Master {
     /// A master; `secret` is what workers enrol with.
     #[must_use]
     pub fn new(client: Client, servers: Servers, worker: &str, secret: Secret) -> Self {
-        let (caller, worker) = (Caller::new(client, servers), worker.to_owned());
+        let (caller, worker) = (Caller::new(client, servers), worker.into());
         let (epoch, interval_ms) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { caller, worker, epoch, interval_ms, secret, token: RwLock::new(None) }
     }
@@ -51,48 +54,54 @@ impl Master {
     }
 
     /// Registers (S1) and keeps the token.
-    pub(super) async fn register(&self, who: &Introduction) -> Result<Registration, Trouble> {
-        let body = wire::write_introduction(who);
+    pub(super) async fn register(&self, who: &RegisterRequest) -> Result<Registration, Trouble> {
+        let body = who.to_bytes();
         let request = |client: &Client, server: &Url| {
             let request = client.post(at(server, &["workers", "register"]));
             json(request.bearer_auth(self.secret.reveal()), body.clone())
         };
         let bytes = self.call(Manner::once(PATIENCE), request).await?;
-        let (registration, token) = read(&bytes, wire::read_registration)?;
-        self.interval_ms.store(u64::try_from(registration.interval.0).unwrap_or(0), Ordering::Relaxed);
+        let response = read(&bytes, RegisterResponse::read)?;
+        let interval = Millis(response.heartbeat_interval_ms);
+        self.interval_ms.store(u64::try_from(interval.0).unwrap_or(0), Ordering::Relaxed);
+        let token = Secret::new(response.worker_token);
         *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(token);
-        Ok(registration)
+        Ok(Registration { interval, epoch: response.epoch })
     }
 
     /// Tells that the worker lives (S2).
-    pub(super) async fn beat(&self, beat: &Beat) -> Result<Heard, Trouble> {
+    pub(super) async fn beat(&self, beat: &Beat) -> Result<HeartbeatResponse, Trouble> {
         let path = ["workers", &self.worker, "heartbeat"];
-        read(&self.post(&path, wire::write_beat(beat), self.promptly()).await?, wire::read_heard)
+        read(&self.post(&path, beat.request.to_bytes(), self.promptly()).await?, HeartbeatResponse::read)
     }
 
     /// Tells what is held here (S19). The contract has room for one task, so each is told of by itself.
-    pub(super) async fn rebind(&self, rebind: &Rebind) -> Result<Heard, Trouble> {
+    pub(super) async fn rebind(&self, rebind: &Rebind) -> Result<HeartbeatResponse, Trouble> {
         let mut heard = self.rebind_with(rebind, rebind.tasks.first()).await?;
         for task in rebind.tasks.iter().skip(1) {
             let next = self.rebind_with(rebind, Some(task)).await?;
-            let mut orders = std::mem::take(&mut heard.orders);
+            let mut commands = std::mem::take(&mut heard.commands);
             // What is said each time is meant once.
-            orders.retain(|order| !next.orders.contains(order));
-            orders.extend(next.orders);
-            heard = Heard { orders, ..next };
+            commands.retain(|order| !next.commands.contains(order));
+            commands.extend(next.commands);
+            heard = HeartbeatResponse { commands, ..next };
         }
         Ok(heard)
     }
 
-    async fn rebind_with(&self, rebind: &Rebind, task: Option<&Arc<Task>>) -> Result<Heard, Trouble> {
-        let body = wire::write_rebind(&self.worker, rebind, task.map(|task| &**task));
+    async fn rebind_with(
+        &self,
+        rebind: &Rebind,
+        task: Option<&Arc<Task>>,
+    ) -> Result<HeartbeatResponse, Trouble> {
+        let body = rebind.request(self.worker.clone(), task.cloned()).to_bytes();
         let bytes = self.post(&["workers", "rebind"], body, self.promptly()).await?;
         // All that counts is that it was taken.
-        Ok(wire::read_heard(&bytes).unwrap_or_default())
+        Ok(HeartbeatResponse::read(&bytes).unwrap_or_default())
     }
 
     /// Asks for a task (S3).
-    pub(super) async fn pull(&self, wait: Millis) -> Result<Pulled, Trouble> {
+    pub(super) async fn pull(&self, wait: Millis) -> Result<PullReply, Trouble> {
         let patience = PATIENCE + Duration::from_millis(u64::try_from(wait.0).unwrap_or_default());
         let token = self.token().ok_or(Trouble::Unauthorized)?;
         let request = |client: &Client, server: &Url| {
@@ -101,34 +110,29 @@ impl Master {
             with_token(client.get(url), &token)
         };
         // What is handed out for an answer that is lost is handed out again.
-        read(&self.call(Manner::repeatable(patience).waiting(), request).await?, wire::read_pull)
+        read(&self.call(Manner::repeatable(patience).waiting(), request).await?, PullReply::read)
     }
 
     /// Tells how far a task is (S4).
     pub(super) async fn progress(&self, progress: &Progress) -> Result<(), Trouble> {
         let path = ["workers", &self.worker, "progress"];
-        self.post(&path, wire::write_progress(progress), self.promptly()).await.map(drop)
+        self.post(&path, progress.request.to_bytes(), self.promptly()).await.map(drop)
     }
 
     /// Hands in what a task came to (S5, S5b).
     pub(super) async fn report(&self, report: &Report) -> Result<(), Trouble> {
-        match report {
-            Report::Complete { task, body } => {
-                let manner = Manner::repeatable(PATIENCE_LONG);
-                self.post(&["tasks", task, "complete"], body.as_bytes().to_vec(), manner).await
-            }
-            Report::Fail { task, attempt, error } => {
-                let body = wire::write_fail(&self.worker, *attempt, error);
-                self.post(&["tasks", task, "fail"], body, Manner::repeatable(PATIENCE)).await
-            }
-        }
-        .map(drop)
+        let (task, verb, patience) = match report {
+            Report::Complete { task, .. } => (task, "complete", PATIENCE_LONG),
+            Report::Fail { task, .. } => (task, "fail", PATIENCE),
+        };
+        let body = report.body(&self.worker);
+        self.post(&["tasks", task, verb], body, Manner::repeatable(patience)).await.map(drop)
     }
 
     /// Asks for further ids for a task (S1).
     pub(super) async fn more_ids(&self, task: &str, count: u64) -> Result<IdRange, Trouble> {
-        let body = wire::write_ids_request(&self.worker, task, count);
-        read(&self.post(&["id-ranges"], body, Manner::once(PATIENCE)).await?, wire::read_ids)
+        let request = IdRangeRequest { worker: self.worker.clone(), task: Some(task.into()), count };
+        read(&self.post(&["id-ranges"], request.to_bytes(), Manner::once(PATIENCE)).await?, IdChunk::read)
     }
 
     /// Takes leave (S6).

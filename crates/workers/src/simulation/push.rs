@@ -1,6 +1,6 @@
 //! S3, S6: the worker's listener. The master pushes tasks to it, and tells it that it was removed.
 
-use super::{Master, Task, core::Offer, wire};
+use super::{Master, Task, core::Offer};
 use axum::{
     Json, Router,
     body::Bytes,
@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{delete, post},
 };
+use muster_contract_simulation::{PushResponse, RemovalNotice};
 use serde_json::json;
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -70,7 +71,7 @@ async fn take(
     if let Some(refused) = refused(&hatch, &worker, &headers, &body) {
         return refused;
     }
-    match wire::read_task(&body) {
+    match Task::read(&body) {
         Ok(task) => phrase(offer(&hatch, task).await),
         Err(error) => refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
     }
@@ -86,7 +87,7 @@ async fn dismiss(
     if let Some(refused) = refused(&hatch, &worker, &headers, &body) {
         return refused;
     }
-    if let Err(error) = wire::read_removal(&body, &hatch.worker) {
+    if let Err(error) = RemovalNotice::check(&body, &hatch.worker) {
         return refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string());
     }
     let (answer, answered) = oneshot::channel();
@@ -115,7 +116,7 @@ async fn offer(hatch: &Hatch, task: Task) -> Offer {
 }
 
 fn acknowledgement() -> Response {
-    Json(json!({"ack": true})).into_response()
+    Json(PushResponse { ack: true }).into_response()
 }
 
 fn phrase(offer: Offer) -> Response {

@@ -29,7 +29,7 @@ fn a_timed_out_task_frees_its_slot_when_it_is_gone() {
     let mut played = Played::ready(1);
     played.hand_out("r/1@a r/2@b");
     played.sync();
-    played.core.stepped(1, ("LOGIN_FLOW", StepStatus::Running), played.now);
+    played.core.stepped(1, Progress { step: "LOGIN_FLOW", status: StepStatus::Running }, played.now);
     played.gather();
     played.pass(999);
     assert!(played.killed.is_empty());

@@ -63,13 +63,13 @@ impl Farm {
         // Overdue and yet alive: everything stands still on request. It is looked at again in a while.
         let due = if due > now { due } else { now + LOOK_AGAIN };
         lease.watched_at = Some(due);
-        self.timers.insert((due, FarmTimer::Stall(id.clone(), attempt)));
+        self.timers.set(due, FarmTimer::Stall(id.clone(), attempt));
     }
 
     /// Takes down the timer of an assignment that is over.
     pub(crate) fn unwatch(&mut self, id: &FrameTaskId, attempt: u16, lease: &Assignment) {
         if let Some(due) = lease.watched_at {
-            self.timers.remove(&(due, FarmTimer::Stall(id.clone(), attempt)));
+            self.timers.clear(due, FarmTimer::Stall(id.clone(), attempt));
         }
     }
 
@@ -117,14 +117,14 @@ impl Farm {
         for (name, renderer) in &mut self.renderers {
             renderer.resume_owed = if paused { 0 } else { TOLD_TIMES };
             // It may hold what it could not be told meanwhile.
-            if !paused && renderer.asking > 0 && !renderer.live.is_empty() {
+            if !paused && renderer.waiting > 0 && !renderer.live.is_empty() {
                 self.dirty.woken.insert(name.clone());
             }
         }
     }
 }
 
-/// How soon an assignment is looked at again that is not to be judged now.
+/// Delay before an assignment is looked at again that is not to be judged now.
 const LOOK_AGAIN: Millis = Millis::from_secs(10);
-/// How often an order is repeated, since an answer may be lost.
+/// Number of times an order is repeated, since an answer may be lost.
 pub(super) const TOLD_TIMES: u8 = 5;

@@ -4,16 +4,23 @@ use crate::{
     Mutant,
     frames::{
         decide::handout_of,
-        rule::{cut, pressure, split},
+        rule::{cut, health, split},
         state::{Assignment, Farm, FarmTimer, FrameTask, Session},
     },
 };
 use alloc::{boxed::Box, vec::Vec};
 use muster_model::{
     ChunkRecord, ChunkState, Completion, DiagnosticKind, DiagnosticRecord, Effect, FrameChange, FrameEvent,
-    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Millis, Name, Pressure, Progress,
-    RangeEnd, RangeGrant, Reopening, ReplayRecord, Timestamp,
+    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Millis, Pressure, Progress, RangeEnd,
+    RangeGrant, Reopening, ReplayRecord, Timestamp,
 };
+
+/// End of an attempt at a range.
+struct AttemptEnd<'a> {
+    end: RangeEnd,
+    error: &'a Option<Box<str>>,
+    at: Timestamp,
+}
 
 impl Farm {
     pub(super) fn apply_to_range(&mut self, event: &FrameEvent) {
@@ -21,11 +28,13 @@ impl Farm {
             FrameEvent::RangeConfirmed { task, at, .. } => self.confirm(task, *at),
             FrameEvent::RangeShown { task } => self.change_lease(task, |lease| lease.shown = true),
             FrameEvent::PushFailed { task, attempt, next } => {
-                self.timers.insert((*next, FarmTimer::Push(task.clone(), *attempt)));
+                self.timers.set(*next, FarmTimer::Push(task.clone(), *attempt));
             }
             FrameEvent::PushDue { task, .. } => self.push(task),
             FrameEvent::RangeProgressed { progress, task, at } => self.note_progress(progress, task, *at),
-            FrameEvent::RangeEnded { task, end, error, at, .. } => self.end_range(task, (*end, error), *at),
+            FrameEvent::RangeEnded { task, end, error, at, .. } => {
+                self.end_range(task, AttemptEnd { end: *end, error, at: *at });
+            }
             FrameEvent::RangeCompleted { completion, at, .. } => self.complete(completion, *at),
             FrameEvent::RangeReopened { record, cause, .. } => self.reopen(record, cause),
             FrameEvent::RangeSplit { task, middle, at } => self.split(task, *middle, *at),
@@ -35,17 +44,33 @@ impl Farm {
             FrameEvent::IdsGranted { task, worker, attempt, ids, at } => {
                 self.ids.granted(*ids);
                 self.dirty.farm |= !self.has_bug(Mutant::AllocatorNotWritten);
-                self.note_chunk(*ids, (task, *attempt, worker), (ChunkState::Live, None, *at));
-                let ids = *ids;
-                let at = *at;
-                self.change_lease(task, |lease| {
+                let (ids, at) = (*ids, *at);
+                let (task, worker, attempt) = (task.clone(), worker.clone(), *attempt);
+                let state = ChunkState::Live;
+                self.note_chunk(ChunkRecord {
+                    ids,
+                    task: task.clone(),
+                    worker,
+                    attempt,
+                    state,
+                    reason: None,
+                    at,
+                });
+                self.change_lease(&task, |lease| {
                     lease.extra.push(ids);
                     lease.heard_at = at;
                 });
             }
             FrameEvent::ChunkRetired { ids, task, worker, attempt, reason, at } => {
-                let state = (ChunkState::Retired, Some(reason.clone()), *at);
-                self.note_chunk(*ids, (task, *attempt, worker), state);
+                self.note_chunk(ChunkRecord {
+                    ids: *ids,
+                    task: task.clone(),
+                    worker: worker.clone(),
+                    attempt: *attempt,
+                    state: ChunkState::Retired,
+                    reason: Some(reason.clone()),
+                    at: *at,
+                });
             }
             _ => {}
         }
@@ -56,7 +81,15 @@ impl Farm {
         let RangeGrant { task: id, range, worker, attempt, ids, replaces, push, shown, at } = grant;
         self.ids.granted(*ids);
         self.dirty.farm |= !self.has_bug(Mutant::AllocatorNotWritten);
-        self.note_chunk(*ids, (id, *attempt, worker), (ChunkState::Live, None, *at));
+        self.note_chunk(ChunkRecord {
+            ids: *ids,
+            task: id.clone(),
+            worker: worker.clone(),
+            attempt: *attempt,
+            state: ChunkState::Live,
+            reason: None,
+            at: *at,
+        });
         let Some(session) = self.sessions.get_mut(&id.session) else {
             return;
         };
@@ -84,7 +117,9 @@ impl Farm {
             renderer.stops.remove(id);
         });
         if let Some(retired) = replaces.filter(|_| !self.has_bug(Mutant::ReplayForgotten)) {
-            self.note_replay(id, (*range, retired, ids.chunk), *at);
+            let (session, range, new, at) = (id.session.clone(), *range, ids.chunk, *at);
+            self.dirty.effects.push(Effect::WriteSession { session: session.clone() });
+            self.dirty.history.push(FrameChange::Replay(ReplayRecord { session, range, retired, new, at }));
         }
         if *push {
             self.push(id);
@@ -130,9 +165,9 @@ impl Farm {
             lease.lines += progress.diagnostics.len().min(room);
         });
         if let Some(renderer) = self.renderers.get_mut(&progress.worker) {
-            let stood_still = pressure::level(renderer) == Pressure::Pause;
+            let stood_still = health::pressure(renderer) == Pressure::Pause;
             renderer.max_queue_ratio = Some(progress.max_queue_ratio);
-            self.dirty.check_supply |= stood_still && pressure::level(renderer) != Pressure::Pause;
+            self.dirty.check_supply |= stood_still && health::pressure(renderer) != Pressure::Pause;
         }
         let lines = progress.diagnostics.iter().take(room).map(|text| {
             let (worker, session) = (progress.worker.clone(), progress.session.clone());
@@ -144,7 +179,8 @@ impl Farm {
     }
 
     /// The range waits again, in line behind those that came back before it.
-    fn end_range(&mut self, id: &FrameTaskId, (end, error): (RangeEnd, &Option<Box<str>>), at: Timestamp) {
+    fn end_range(&mut self, id: &FrameTaskId, ended: AttemptEnd<'_>) {
+        let AttemptEnd { end, error, at } = ended;
         let order = self.next_order();
         let Some(session) = self.sessions.get_mut(&id.session) else {
             return;
@@ -168,7 +204,7 @@ impl Farm {
         }
         if end.is_failure() {
             task.avoids_until = Some(at + split::AVOIDANCE);
-            self.timers.insert((at + split::AVOIDANCE, FarmTimer::Avoidance));
+            self.timers.set(at + split::AVOIDANCE, FarmTimer::Avoidance);
         }
         task.order = order;
         session.ready.insert((order, id.start));
@@ -210,7 +246,8 @@ impl Farm {
             (Some(completion.digest), Some(completion.result.clone()), None);
         let extra = task.lease.iter().flat_map(|lease| lease.extra.iter().copied());
         for ids in [task.ids].into_iter().chain(extra) {
-            self.note_chunk(ids, (id, task.attempt, &task.worker), (ChunkState::Used, None, at));
+            let (worker, attempt, state) = (task.worker.clone(), task.attempt, ChunkState::Used);
+            self.note_chunk(ChunkRecord { ids, task: id.clone(), worker, attempt, state, reason: None, at });
         }
         if let Some(lease) = &task.lease {
             self.unwatch(id, task.attempt, lease);
@@ -259,31 +296,14 @@ impl Farm {
         self.dirty.check_supply = true;
     }
 
-    fn note_replay(
-        &mut self,
-        id: &FrameTaskId,
-        (range, retired, new): (FrameRange, u64, u64),
-        at: Timestamp,
-    ) {
-        let session = id.session.clone();
-        self.dirty.effects.push(Effect::WriteSession { session: session.clone() });
-        self.dirty.history.push(FrameChange::Replay(ReplayRecord { session, range, retired, new, at }));
-    }
-
     /// Writes down what became of granted ids; live ones are known by number.
-    fn note_chunk(
-        &mut self,
-        ids: IdRange,
-        (task, attempt, worker): (&FrameTaskId, u16, &Name),
-        (state, reason, at): (ChunkState, Option<Box<str>>, Timestamp),
-    ) {
-        let record =
-            ChunkRecord { ids, task: task.clone(), worker: worker.clone(), attempt, state, reason, at };
-        match state {
-            ChunkState::Live => _ = self.chunks.insert(ids.chunk, task.clone()),
+    fn note_chunk(&mut self, record: ChunkRecord) {
+        let chunk = record.ids.chunk;
+        match record.state {
+            ChunkState::Live => _ = self.chunks.insert(chunk, record.task.clone()),
             ChunkState::Used | ChunkState::Retired => {
-                self.chunks.remove(&ids.chunk);
-                self.recent.chunks.insert(ids.chunk, Box::new(record.clone()));
+                self.chunks.remove(&chunk);
+                self.recent.chunks.insert(chunk, Box::new(record.clone()));
             }
         }
         self.dirty.history.push(FrameChange::Chunk(record));
@@ -342,5 +362,5 @@ impl FrameTask {
 
 /// Lines that one attempt may leave in the diagnostics log; further ones are left out.
 const LINES_MAX: usize = 1000;
-/// How long no task is pushed to a worker that could not be reached.
+/// Time without pushes to a worker that could not be reached.
 const REST_AFTER_PUSH: Millis = Millis::from_secs(15);

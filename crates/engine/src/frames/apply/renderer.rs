@@ -4,7 +4,7 @@ use super::TOLD_TIMES;
 use crate::{
     Mutant,
     frames::{
-        rule::{health, pressure},
+        rule::health,
         state::{Farm, Renderer},
     },
 };
@@ -51,12 +51,12 @@ impl Farm {
             fresh
         });
         self.change_renderer(worker, |renderer| {
-            let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.asking);
+            let kept = (renderer.state, renderer.state_since, renderer.armed, renderer.waiting);
             let failures = core::mem::take(&mut renderer.failures);
             let losses = core::mem::take(&mut renderer.losses);
             let last_completed = renderer.last_completed;
             *renderer = Renderer { failures, losses, last_completed, ..fresh };
-            (renderer.state, renderer.state_since, renderer.armed, renderer.asking) = kept;
+            (renderer.state, renderer.state_since, renderer.armed, renderer.waiting) = kept;
             renderer.endpoint.clone_from(endpoint);
             renderer.description = Some(description.clone());
         });
@@ -113,7 +113,7 @@ impl Farm {
             return;
         };
         let fine = health::complaint(&settings, renderer, heartbeat, at).is_none();
-        let (stood_still, was_heard) = (pressure::level(renderer) == Pressure::Pause, renderer.is_heard());
+        let (stood_still, was_heard) = (health::pressure(renderer) == Pressure::Pause, renderer.is_heard());
         renderer.is_slow = health::is_slow(&settings, renderer, heartbeat, at);
         renderer.beat_at = Some(at);
         renderer.heard_at = renderer.heard_at.max(at);
@@ -124,7 +124,7 @@ impl Farm {
         renderer.fine = if fine { renderer.fine.saturating_add(1) } else { 0 };
         renderer.was_fine |= fine;
         renderer.fine_since = fine.then(|| renderer.fine_since.unwrap_or(at));
-        let goes_on = stood_still && pressure::level(renderer) != Pressure::Pause;
+        let goes_on = stood_still && health::pressure(renderer) != Pressure::Pause;
         // A worker that was heard for the first time may get work now (S8).
         let is_new = !was_heard && renderer.is_heard();
         self.dirty.check_supply |= goes_on || is_new;

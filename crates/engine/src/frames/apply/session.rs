@@ -10,13 +10,20 @@ use muster_model::{
     SessionStatus, SessionSubmission, Timestamp,
 };
 
+/// End of a session.
+struct SessionEnd {
+    status: SessionStatus,
+    error: Option<Box<str>>,
+    at: Timestamp,
+}
+
 impl Farm {
     pub(super) fn apply_to_session(&mut self, event: &FrameEvent) {
         match event {
             FrameEvent::SessionSubmitted { submission, at } => self.take_session(submission, *at),
             FrameEvent::SessionSteered { session, status, .. } => self.steer(session, *status),
             FrameEvent::SessionEnded { session, status, error, at } => {
-                self.end_session(session, *status, (error.clone(), *at));
+                self.end_session(session, SessionEnd { status: *status, error: error.clone(), at: *at });
             }
             FrameEvent::SessionReopened { closed, .. } => self.reopen_session(closed),
             _ => {}
@@ -34,21 +41,11 @@ impl Farm {
         self.sessions.insert(
             id.clone(),
             Session {
-                seq: record.seq,
                 status: SessionStatus::Running,
-                total: record.total_frames,
-                per_task: record.frames_per_task,
-                strict: record.strict,
-                output: record.output.clone(),
-                digest: record.digest,
-                created_at: record.created_at,
-                body: None,
                 uncut: uncut.iter().map(|range| (range.start, range.end)).collect(),
-                tasks: BTreeMap::new(),
-                ready: BTreeSet::new(),
                 done: record.completed_frames,
                 failed: ranges.iter().map(|range| (range.id.start, as_failed(range))).collect(),
-                merging: None,
+                ..Session::new(record)
             },
         );
         self.recent.sessions.remove(&id);
@@ -106,12 +103,8 @@ impl Farm {
     }
 
     /// The session leaves memory; what waited of it ends with it.
-    fn end_session(
-        &mut self,
-        id: &SessionId,
-        status: SessionStatus,
-        (error, at): (Option<Box<str>>, Timestamp),
-    ) {
+    fn end_session(&mut self, id: &SessionId, end: SessionEnd) {
+        let SessionEnd { status, error, at } = end;
         let Some(session) = self.sessions.get(id) else {
             return;
         };

@@ -1,6 +1,9 @@
 //! S3, S6, S15, S21, S23b: what became of things that had to happen outside.
 
-use super::{Decided, Draft};
+use super::{
+    Answer,
+    draft::{Draft, Holder},
+};
 use crate::{Mutant, frames::state::Session};
 use alloc::{
     boxed::Box,
@@ -15,7 +18,7 @@ use muster_model::{
 };
 
 /// A push was answered, or not: the next try follows after 1, 2, 4 s; then another worker gets the range.
-pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acked: bool) -> Decided {
+pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acked: bool) -> Answer {
     let Some((_, task)) = draft.live(id).filter(|(_, task)| task.attempt == attempt) else {
         return Ok(FrameReply::Done);
     };
@@ -34,7 +37,7 @@ pub(super) fn pushed(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16, acke
     Ok(FrameReply::Done)
 }
 
-/// How long to wait after so many tries; none after the last.
+/// Delay after so many tries; none after the last.
 fn pause_after(draft: &Draft<'_>, tries: u8) -> Option<Millis> {
     let pause = PUSH_PAUSES_S.get(usize::from(tries.saturating_sub(1))).copied();
     let endless = || draft.farm.has_bug(crate::Mutant::PushForEver).then_some(1);
@@ -42,7 +45,7 @@ fn pause_after(draft: &Draft<'_>, tries: u8) -> Option<Millis> {
 }
 
 /// Files are where they belong.
-pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Decided {
+pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Answer {
     if draft.farm.quarantine.contains_key(&entry) {
         draft.add(FrameEvent::QuarantineMoved { entry, files, at: draft.now });
     }
@@ -51,7 +54,7 @@ pub(super) fn moved(draft: &mut Draft<'_>, entry: EntryId, files: u64) -> Decide
 
 /// A person has looked at them; entries that are not moved yet cannot have been looked at. With its last entry confirmed,
 /// a removed worker that never answered is no zombie any more (S6).
-pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note: Box<str>) -> Decided {
+pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note: Box<str>) -> Answer {
     if !record.moved || draft.farm.quarantine.contains_key(&record.id) {
         return Err(FrameRejection::EntryMoving);
     }
@@ -72,7 +75,7 @@ pub(super) fn confirm(draft: &mut Draft<'_>, record: Box<QuarantineRecord>, note
 /// The manifest is written: the session has ended, unless something of it was reopened since it was asked for. A range that the manifest
 /// skips is rendered again while it has attempts left (S23b). A session without some of its frames says so: a strict one
 /// has failed, a relaxed one is completed with an alert.
-pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: &[SkippedRange]) -> Decided {
+pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: &[SkippedRange]) -> Answer {
     let is_due = |session: &&Session| match session.merging {
         Some(due) => due == mark || draft.farm.has_bug(Mutant::OldManifestTaken),
         None => false,
@@ -102,11 +105,11 @@ pub(super) fn merged(draft: &mut Draft<'_>, id: &SessionId, mark: u64, skipped: 
             draft.add(FrameEvent::RangeSkipped { record: done, reason, at: draft.now });
         }
     }
-    end_merged(draft, (id, session), &missing);
+    end_merged(draft, id, session, &missing);
     Ok(FrameReply::Done)
 }
 
-fn end_merged(draft: &mut Draft<'_>, (id, session): (&SessionId, &Session), missing: &Missing) {
+fn end_merged(draft: &mut Draft<'_>, id: &SessionId, session: &Session, missing: &Missing) {
     let Some(text) = missing.text().filter(|_| !draft.farm.has_bug(Mutant::SkipHidden)) else {
         return draft.end_session(id, SessionStatus::Completed, None);
     };
@@ -129,8 +132,8 @@ fn skipped_task(draft: &Draft<'_>, range: &SkippedRange) -> Option<Box<FrameTask
 
 /// Retires the chunk of a completed range, sets its files apart and has it rendered once more (S13, S16, S23b).
 fn render_again(draft: &mut Draft<'_>, output: &str, done: &FrameTaskRecord, range: &SkippedRange) {
-    draft.retire(done.ids, (&done.id, done.attempt, &done.worker), "skipped");
-    draft.set_apart(EntryId::Chunk(done.ids.chunk), (&done.id.session, output), &done.worker);
+    let holder = Holder { task: &done.id, attempt: done.attempt, worker: &done.worker, output };
+    draft.retire(done.ids, &holder, "skipped");
     let record = Box::new(done.clone());
     let cause = Reopening::Skipped(range.reason.clone());
     draft.add(FrameEvent::RangeReopened { record, cause, at: draft.now });
@@ -178,5 +181,5 @@ impl Missing {
 /// Ranges named in a sentence; the session lists all of them.
 const NAMED_MAX: usize = 8;
 
-/// How long after a failed push the next follows (S3).
+/// Delays between a failed push and the next (S3).
 const PUSH_PAUSES_S: [i64; 3] = [1, 2, 4];

@@ -1,10 +1,10 @@
 //! S3, S6: a worker asks for a task, or is given one by hand.
 
-use super::{Decided, Draft};
+use super::{Answer, Draft};
 use crate::{
     Mutant,
     frames::{
-        rule::{cut, pressure, split},
+        rule::{cut, health, split},
         state::{Farm, FrameTask, Renderer, Session},
     },
 };
@@ -20,17 +20,32 @@ pub(crate) struct Work {
     pub(crate) range: FrameRange,
 }
 
-/// How a worker hears of its lease.
+/// Way in which a lease reaches its worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
-    Now,
-    Later,
-    ByPush,
+pub(crate) enum Delivery {
+    /// With the reply to the request that it waits for.
+    Reply,
+    /// With the reply to its next request.
+    NextReply,
+    Push,
+}
+
+/// The worker that gets a lease.
+pub(crate) struct Recipient<'a> {
+    pub(crate) worker: &'a Name,
+    pub(crate) delivery: Delivery,
+}
+
+/// A range as it is assigned.
+struct Assigned {
+    range: FrameRange,
+    ids: IdRange,
+    attempt: u16,
 }
 
 /// Gives a worker a task: one it was never told of, one more where a slot is free, else the oldest it has not
 /// confirmed (its answer may have been lost).
-pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided {
+pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Answer {
     let renderer = draft.renderer(worker)?;
     match renderer.state {
         RendererState::Quarantined => return Err(FrameRejection::Quarantined),
@@ -49,14 +64,18 @@ pub(super) fn ask(draft: &mut Draft<'_>, worker: &Name, supply: bool) -> Decided
     let Some(work) = find_work(draft.farm, worker, draft.now) else {
         return Ok(FrameReply::Task(None));
     };
-    let grant = grant(draft.farm, &work, (worker, Told::Now), draft.now)?;
-    let handout = handout(draft.farm, &grant.task, (grant.range, grant.ids, grant.attempt));
+    let grant = grant(draft.farm, &work, &Recipient { worker, delivery: Delivery::Reply }, draft.now)?;
+    let handout = handout(
+        draft.farm,
+        &grant.task,
+        Assigned { range: grant.range, ids: grant.ids, attempt: grant.attempt },
+    );
     draft.add(FrameEvent::RangeGranted(Box::new(grant)));
     Ok(FrameReply::Task(handout))
 }
 
 /// Places a waiting task at a worker, before the order of the queue (S6).
-pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -> Decided {
+pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -> Answer {
     let renderer = draft.renderer(worker)?;
     let session = draft.session(&task.session)?;
     let range = waiting_range(draft, session, task)?;
@@ -67,8 +86,9 @@ pub(super) fn assign(draft: &mut Draft<'_>, task: &FrameTaskId, worker: &Name) -
         let live = u32::try_from(renderer.live.len()).unwrap_or(u32::MAX);
         return Err(FrameRejection::Unfit { state: renderer.state, live, slots: renderer.slots });
     }
-    let told = if renderer.endpoint.is_some() { Told::ByPush } else { Told::Later };
-    let grant = grant(draft.farm, &Work { task: task.clone(), range }, (worker, told), draft.now)?;
+    let delivery = if renderer.endpoint.is_some() { Delivery::Push } else { Delivery::NextReply };
+    let grant =
+        grant(draft.farm, &Work { task: task.clone(), range }, &Recipient { worker, delivery }, draft.now)?;
     draft.add(FrameEvent::RangeGranted(Box::new(grant)));
     Ok(FrameReply::Done)
 }
@@ -91,23 +111,22 @@ pub(crate) fn find_work(farm: &Farm, worker: &Name, now: Timestamp) -> Option<Wo
     })
 }
 
-/// Whether a worker gets anything at all as it stands.
+/// True if a worker gets anything at all as it stands.
 pub(crate) fn may_be_given(farm: &Farm, renderer: &Renderer, now: Timestamp) -> bool {
     let broadcast = farm.paused && !farm.has_bug(Mutant::PauseIgnored);
     let fit = renderer.state.may_work()
         || (renderer.state == RendererState::Lost && farm.has_bug(Mutant::LostGivenWork));
     let rests = renderer.rests_until.is_some_and(|until| until > now);
-    let full = pressure::level(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
+    let full = health::pressure(renderer) == Pressure::Pause && !farm.has_bug(Mutant::PressureIgnored);
     let heard = renderer.is_heard() || farm.has_bug(Mutant::UnheardGivenWork);
     fit && heard && renderer.has_free_slot() && !broadcast && !rests && !full
 }
 
-/// The lease on a range, with ids of its own (S13, S16). It reaches its worker by push, or with the answer that it
-/// waits for; else (`Told::Later`) with its next.
+/// The lease on a range, with ids of its own (S13, S16).
 pub(crate) fn grant(
     farm: &Farm,
     work: &Work,
-    (worker, told): (&Name, Told),
+    recipient: &Recipient<'_>,
     at: Timestamp,
 ) -> Result<RangeGrant, FrameRejection> {
     let before = farm.task(&work.task);
@@ -116,34 +135,31 @@ pub(crate) fn grant(
     Ok(RangeGrant {
         task: work.task.clone(),
         range: work.range,
-        worker: worker.clone(),
+        worker: recipient.worker.clone(),
         attempt: before.map_or(0, |task| task.attempt).saturating_add(1),
         ids: reused.unwrap_or(fresh),
         replaces: before.map(|task| task.ids.chunk),
-        push: told == Told::ByPush,
-        shown: told == Told::Now,
+        push: recipient.delivery == Delivery::Push,
+        shown: recipient.delivery == Delivery::Reply,
         at,
     })
 }
 
-/// What a worker is told of a live task.
+/// Handout of a live task.
 pub(crate) fn handout_of(farm: &Farm, id: &FrameTaskId) -> Option<Box<FrameHandout>> {
     let task = farm.task(id)?;
-    handout(farm, id, (task.range, task.ids, task.attempt))
+    handout(farm, id, Assigned { range: task.range, ids: task.ids, attempt: task.attempt })
 }
 
-/// What a worker is told of an assignment, also one that is not applied yet.
-fn handout(
-    farm: &Farm,
-    id: &FrameTaskId,
-    (range, ids, attempt): (FrameRange, IdRange, u16),
-) -> Option<Box<FrameHandout>> {
+/// Handout of an assignment, also of one that is not applied yet.
+fn handout(farm: &Farm, id: &FrameTaskId, assigned: Assigned) -> Option<Box<FrameHandout>> {
+    let Assigned { range, ids, attempt } = assigned;
     let output = farm.sessions.get(&id.session)?.output.clone();
     let (task, epoch, replay) = (id.clone(), farm.epoch, attempt > 1);
     Some(Box::new(FrameHandout { task, range, ids, attempt, epoch, replay, output }))
 }
 
-/// What a worker holds and must be told: what it was never told of, or, its slots full, the oldest unconfirmed.
+/// The assignment that a worker must be told of: one it was never told of, or, its slots full, the oldest unconfirmed.
 fn owed(farm: &Farm, renderer: &Renderer) -> Option<FrameTaskId> {
     let unconfirmed = |id: &&FrameTaskId| farm.task(id).is_some_and(|task| task.confirmed_at.is_none());
     let shown = |task: &FrameTask| task.lease.as_ref().is_some_and(|lease| lease.shown);

@@ -1,6 +1,10 @@
 //! S5, S5b, S17, S26: a range is handed in, or given up.
 
-use super::{Decided, Draft, progress};
+use super::{
+    Answer,
+    draft::{Draft, Files},
+    progress,
+};
 use crate::{
     Mutant,
     frames::state::{FrameTask, Session},
@@ -12,21 +16,26 @@ use muster_model::{
 };
 
 /// Takes the result of the live attempt; says the same again to whoever repeats it; refuses everything else.
-pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Decided {
+pub(super) fn complete(draft: &mut Draft<'_>, completion: Box<Completion>) -> Answer {
     let id = completion.task.clone();
     match draft.live(&id) {
-        Some((session, task)) => complete_live(draft, (session, task), completion),
+        Some((session, task)) => complete_live(draft, session, task, completion),
         None => complete_past(draft, &completion),
     }
 }
 
+/// A worker's word that its attempt failed.
+pub(super) struct Failure {
+    pub(super) task: FrameTaskId,
+    pub(super) worker: Option<Name>,
+    pub(super) attempt: Option<u16>,
+    pub(super) error: Box<str>,
+}
+
 /// Ends an attempt badly; it counts towards the diagnosis (S8).
-pub(super) fn fail(
-    draft: &mut Draft<'_>,
-    id: &FrameTaskId,
-    (worker, attempt): (Option<Name>, Option<u16>),
-    error: Box<str>,
-) -> Decided {
+pub(super) fn fail(draft: &mut Draft<'_>, failure: Failure) -> Answer {
+    let Failure { task: id, worker, attempt, error } = failure;
+    let id = &id;
     let Some((_, task)) = draft.live(id) else {
         return Err(past(draft, id));
     };
@@ -44,9 +53,10 @@ pub(super) fn fail(
 
 fn complete_live(
     draft: &mut Draft<'_>,
-    (session, task): (&Session, &FrameTask),
+    session: &Session,
+    task: &FrameTask,
     mut completion: Box<Completion>,
-) -> Decided {
+) -> Answer {
     let holder = task.worker.clone();
     let fenced = speaks_of(task, completion.worker.as_ref(), completion.attempt);
     if !fenced && !draft.farm.has_bug(Mutant::LateCompletionTaken) {
@@ -83,7 +93,7 @@ fn complete_live(
 }
 
 /// The range is done, waits for another worker, or is none.
-fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
+fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Answer {
     let id = &completion.task;
     // A range that the manifest skips counts as failed, but its result was accepted.
     if let Some(done) = draft.ended_task(id).filter(|task| task.digest.is_some()) {
@@ -103,7 +113,7 @@ fn complete_past(draft: &mut Draft<'_>, completion: &Completion) -> Decided {
     }
 }
 
-fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Completion) -> Decided {
+fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Completion) -> Answer {
     let by_holder = completion.worker.as_ref().is_none_or(|worker| *worker == done.worker);
     let same_attempt = match completion.attempt {
         Some(attempt) => attempt == done.attempt,
@@ -123,7 +133,7 @@ fn complete_again(draft: &mut Draft<'_>, done: &FrameTaskRecord, completion: &Co
 }
 
 /// A result of an attempt that is over: nothing counts, and its files are set apart once more (S5).
-fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Decided {
+fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) -> Answer {
     // Ids that were used are another's: their files are where they belong.
     let retired = |record: &&ChunkRecord| record.state == ChunkState::Retired;
     let chunk = draft.past_chunk(completion.chunk).filter(retired).map(|record| record.worker.clone());
@@ -133,14 +143,15 @@ fn late(draft: &mut Draft<'_>, completion: &Completion, holder: Option<Name>) ->
         let output = output
             .or_else(|| draft.closed_session(&completion.task.session).map(|session| session.output.clone()));
         if let (Some(worker), Some(output)) = (chunk, output) {
-            draft.set_apart(EntryId::Chunk(completion.chunk), (&completion.task.session, &output), &worker);
+            let files = Files { session: &completion.task.session, output: &output, worker: &worker };
+            draft.set_apart(EntryId::Chunk(completion.chunk), &files);
         }
     }
     Err(FrameRejection::NotHolder { holder })
 }
 
 /// A completion that names ids which are not its own: people should look (S17).
-fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Decided {
+fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Answer {
     if !completion.dry
         && let Some(worker) = &completion.worker
     {
@@ -153,7 +164,7 @@ fn foreign(draft: &mut Draft<'_>, completion: &Completion, expected: u64) -> Dec
     Err(FrameRejection::ChunkForeign { expected })
 }
 
-/// Why an attempt that is not live cannot be ended.
+/// Reason why an attempt that is not live cannot be ended.
 fn past(draft: &Draft<'_>, id: &FrameTaskId) -> FrameRejection {
     let session = match draft.session(&id.session) {
         Ok(session) => session,
@@ -163,13 +174,13 @@ fn past(draft: &Draft<'_>, id: &FrameTaskId) -> FrameRejection {
     if known { FrameRejection::NotHolder { holder: None } } else { FrameRejection::TaskUnknown }
 }
 
-/// Whether a report can be about the live attempt, as far as it says whose and which.
+/// True if a report can be about the live attempt, as far as it says whose and which.
 fn speaks_of(task: &FrameTask, worker: Option<&Name>, attempt: Option<u16>) -> bool {
     worker.is_none_or(|worker| *worker == task.worker)
         && attempt.is_none_or(|attempt| attempt == task.attempt)
 }
 
-/// Whether the ids named were granted to this very task for an attempt that is over.
+/// True if the ids named were granted to this very task for an attempt that is over.
 fn is_past_chunk_of(draft: &Draft<'_>, completion: &Completion) -> bool {
     draft.past_chunk(completion.chunk).is_some_and(|record| record.task == completion.task)
 }

@@ -1,10 +1,10 @@
-//! What a decision has gathered so far, and the ends that several decisions share.
+//! A decision in the making, and the ends that several decisions share.
 
 use crate::{
     Context, Mutant,
     frames::{
         rule::{
-            diagnosis,
+            health,
             split::{self, Verdict},
         },
         state::{Farm, FrameTask, Renderer, Session},
@@ -26,6 +26,29 @@ pub(crate) struct Draft<'a> {
     /// Assignments and sessions that this very decision ends.
     ended: BTreeSet<FrameTaskId>,
     closed: BTreeSet<SessionId>,
+}
+
+/// Change of a worker's state.
+#[derive(Clone, Copy)]
+pub(crate) struct Transition {
+    pub(crate) from: RendererState,
+    pub(crate) to: RendererState,
+}
+
+/// Attempt that granted ids belong to.
+pub(crate) struct Holder<'a> {
+    pub(crate) task: &'a FrameTaskId,
+    pub(crate) attempt: u16,
+    pub(crate) worker: &'a Name,
+    /// Directory of its session.
+    pub(crate) output: &'a str,
+}
+
+/// Files of a worker in the directory of a session.
+pub(crate) struct Files<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) output: &'a str,
+    pub(crate) worker: &'a Name,
 }
 
 impl<'a> Draft<'a> {
@@ -86,12 +109,9 @@ impl<'a> Draft<'a> {
         })
     }
 
-    pub(crate) fn move_renderer(
-        &mut self,
-        worker: &Name,
-        (from, to): (RendererState, RendererState),
-        cause: &str,
-    ) {
+    /// Moves a worker from one state to another.
+    pub(crate) fn move_renderer(&mut self, worker: &Name, transition: Transition, cause: &str) {
+        let Transition { from, to } = transition;
         let (worker, at) = (worker.clone(), self.now);
         self.add(FrameEvent::RendererMoved { worker, from, to, cause: cause.into(), at });
     }
@@ -114,8 +134,8 @@ impl<'a> Draft<'a> {
         let extra = task.lease.iter().flat_map(|lease| lease.extra.iter().copied());
         let all = [task.ids].into_iter().chain(extra);
         for ids in all.filter(|_| !self.farm.has_bug(Mutant::ChunkNotRetired)) {
-            self.retire(ids, (id, attempt, &task.worker), end.as_str());
-            self.set_apart(EntryId::Chunk(ids.chunk), (&id.session, &session.output), &task.worker);
+            let holder = Holder { task: id, attempt, worker: &task.worker, output: &session.output };
+            self.retire(ids, &holder, end.as_str());
         }
     }
 
@@ -125,7 +145,7 @@ impl<'a> Draft<'a> {
         let Some((_, task)) = self.live(id) else {
             return false;
         };
-        let blames = diagnosis::blames_worker(self.farm, task, end, self.now);
+        let blames = health::blames_worker(self.farm, task, end, self.now);
         let verdict = split::judge(self.farm, task, end);
         let why = error.clone().unwrap_or_else(|| end.as_str().into());
         self.end_range(id, end, error);
@@ -159,7 +179,7 @@ impl<'a> Draft<'a> {
         };
         let lost = state == RendererState::Lost;
         self.add(FrameEvent::FailureCounted { worker: worker.clone(), lost, at: self.now });
-        if diagnosis::is_too_much(self.farm, renderer, self.now) {
+        if health::is_too_much(self.farm, renderer, self.now) {
             let settings = &self.farm.settings;
             let span = settings.quarantine_window.0 / 1000;
             let cause = format!("lost or failing {} times within {span} s", settings.quarantine_after);
@@ -169,7 +189,7 @@ impl<'a> Draft<'a> {
 
     /// Keeps a worker away from work: what it holds goes back (S9, invariant 11).
     pub(crate) fn quarantine(&mut self, worker: &Name, from: RendererState, cause: &str) {
-        self.move_renderer(worker, (from, RendererState::Quarantined), cause);
+        self.move_renderer(worker, Transition { from, to: RendererState::Quarantined }, cause);
         if !self.farm.has_bug(Mutant::QuarantineKeepsLease) {
             self.give_back(worker, RangeEnd::GivenBack);
         }
@@ -200,21 +220,25 @@ impl<'a> Draft<'a> {
         held.cloned().collect()
     }
 
-    /// Notes that ids will never be used (S13).
-    pub(crate) fn retire(
-        &mut self,
-        ids: IdRange,
-        (task, attempt, worker): (&FrameTaskId, u16, &Name),
-        reason: &str,
-    ) {
-        let (task, worker, at) = (task.clone(), worker.clone(), self.now);
-        self.add(FrameEvent::ChunkRetired { ids, task, worker, attempt, reason: reason.into(), at });
+    /// Notes that ids will never be used, and has their files moved to quarantine (S13, S15).
+    pub(crate) fn retire(&mut self, ids: IdRange, holder: &Holder<'_>, reason: &str) {
+        let Holder { task, attempt, worker, output } = *holder;
+        let retired = FrameEvent::ChunkRetired {
+            ids,
+            task: task.clone(),
+            worker: worker.clone(),
+            attempt,
+            reason: reason.into(),
+            at: self.now,
+        };
+        self.add(retired);
+        self.set_apart(EntryId::Chunk(ids.chunk), &Files { session: &task.session, output, worker });
     }
 
     /// Has files moved to quarantine, for the first time or once more (S15).
-    pub(crate) fn set_apart(&mut self, entry: EntryId, (session, output): (&SessionId, &str), worker: &Name) {
-        let (session, worker, at) = (session.clone(), worker.clone(), self.now);
-        self.add(FrameEvent::QuarantineWanted { entry, session, output: output.into(), worker, at });
+    pub(crate) fn set_apart(&mut self, entry: EntryId, files: &Files<'_>) {
+        let (session, worker, at) = (files.session.clone(), files.worker.clone(), self.now);
+        self.add(FrameEvent::QuarantineWanted { entry, session, output: files.output.into(), worker, at });
     }
 
     /// Raises an alert about a worker, or about the worker that a session last used.

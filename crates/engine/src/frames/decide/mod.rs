@@ -4,45 +4,38 @@ mod acknowledge;
 mod ask;
 mod complete;
 mod draft;
-mod heartbeat;
-mod operate;
 mod progress;
-mod register;
-mod retire;
-mod retry;
+mod renderer;
 mod session;
 mod tick;
 
-pub(crate) use ask::{Told, find_work, grant, handout_of, may_be_given};
+pub(crate) use ask::{Delivery, Recipient, find_work, grant, handout_of, may_be_given};
 pub(crate) use draft::Draft;
-pub(crate) use tick::next_due;
+pub(crate) use tick::decide_due;
 
 use super::Farm;
-use crate::Context;
+use crate::kernel::{Context, Decided, Decision, Refused};
 use alloc::{vec, vec::Vec};
-use muster_model::{
-    CompletionReply, Event, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange,
-};
+use muster_model::{CompletionReply, FrameCommand, FrameRejection, FrameReply, Key, Name, SkippedRange};
 
-/// What a command makes true, and what its sender is told. A refusal may make something true as well: that a
-/// completion came too late, for one.
-#[derive(Debug)]
-pub(crate) struct FrameDecision {
-    pub(crate) events: Vec<Event>,
-    pub(crate) result: Decided,
-}
-
-pub(crate) type Decided = Result<FrameReply, FrameRejection>;
+/// The answer to a command; the draft has its events. A rejection may have some, too: a completion that came too late.
+type Answer = Result<FrameReply, FrameRejection>;
 
 /// Decides a command.
-pub(crate) fn carry_out(farm: &Farm, command: FrameCommand, context: &Context<'_>) -> FrameDecision {
+pub(crate) fn decide(
+    farm: &Farm,
+    command: FrameCommand,
+    context: &Context<'_>,
+) -> Decided<FrameReply, FrameRejection> {
     let mut draft = Draft::new(farm, context);
-    let result = decide(&mut draft, command);
-    FrameDecision { events: draft.events, result }
+    match decide_as_caller(&mut draft, command) {
+        Ok(reply) => Ok(Decision { events: draft.events, reply }),
+        Err(rejection) => Err(Refused { events: draft.events, rejection }),
+    }
 }
 
-/// Decides a command; a worker that was removed hears nothing but that, and that what was accepted stays so (S5, S6).
-fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+/// Decides a command. A removed worker gets no answer but that, and that its accepted completions stay accepted (S5, S6).
+fn decide_as_caller(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
     let zombie = caller(&command).filter(|worker| draft.is_removed(worker)).cloned();
     let decided = decide_for(draft, command);
     let Some(worker) = zombie else {
@@ -53,24 +46,24 @@ fn decide(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
     if accepted { decided } else { Err(FrameRejection::Removed) }
 }
 
-fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
+fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Answer {
     match command {
-        FrameCommand::Register(registration) => register::register(draft, registration),
-        FrameCommand::Heartbeat(heartbeat) => heartbeat::heartbeat(draft, heartbeat),
-        FrameCommand::Rebind { worker, held } => heartbeat::rebind(draft, &worker, held),
+        FrameCommand::Register(registration) => renderer::register(draft, registration),
+        FrameCommand::Heartbeat(heartbeat) => renderer::heartbeat(draft, heartbeat),
+        FrameCommand::Rebind { worker, held } => renderer::rebind(draft, &worker, held),
         FrameCommand::Ask { worker, supply } => ask::ask(draft, &worker, supply),
         FrameCommand::Progress(progress) => progress::progress(draft, progress),
         FrameCommand::MoreIds { worker, task, count } => progress::more_ids(draft, &worker, task, count),
         FrameCommand::Complete(completion) => complete::complete(draft, completion),
         FrameCommand::Fail { task, worker, attempt, error } => {
-            complete::fail(draft, &task, (worker, attempt), error)
+            complete::fail(draft, complete::Failure { task, worker, attempt, error })
         }
-        FrameCommand::Remove { worker, itself } => operate::remove(draft, &worker, itself),
+        FrameCommand::Remove { worker, itself } => renderer::remove(draft, &worker, itself),
         FrameCommand::Assign { task, worker } => ask::assign(draft, &task, &worker),
-        FrameCommand::Broadcast { pause } => operate::broadcast(draft, pause),
-        FrameCommand::Quarantine { worker, reason } => operate::quarantine(draft, &worker, &reason),
-        FrameCommand::Approve { worker, reason } => operate::approve(draft, &worker, &reason),
-        FrameCommand::RetireChunk { chunk, task, reason } => retire::retire(draft, chunk, (task, reason)),
+        FrameCommand::Broadcast { pause } => renderer::broadcast(draft, pause),
+        FrameCommand::Quarantine { worker, reason } => renderer::quarantine(draft, &worker, &reason),
+        FrameCommand::Approve { worker, reason } => renderer::approve(draft, &worker, &reason),
+        FrameCommand::RetireChunk { chunk, task, reason } => progress::retire(draft, chunk, task, reason),
         FrameCommand::Submit(submission) => session::submit(draft, submission),
         FrameCommand::Steer { session, to } => session::steer(draft, &session, to),
         FrameCommand::Pushed { task, attempt, acked } => acknowledge::pushed(draft, &task, attempt, acked),
@@ -79,8 +72,8 @@ fn decide_for(draft: &mut Draft<'_>, command: FrameCommand) -> Decided {
         FrameCommand::Merged { session, mark, skipped } => {
             acknowledge::merged(draft, &session, mark, &skipped)
         }
-        FrameCommand::Retry(request) => retry::retry(draft, *request),
-        FrameCommand::Dismissed { worker } => operate::dismissed(draft, &worker),
+        FrameCommand::Retry(request) => session::retry(draft, *request),
+        FrameCommand::Dismissed { worker } => renderer::dismissed(draft, &worker),
     }
 }
 
@@ -97,7 +90,7 @@ fn caller(command: &FrameCommand) -> Option<&Name> {
     }
 }
 
-/// What a command needs to know that memory may have forgotten.
+/// Facts that a command needs and that memory may have forgotten.
 pub(crate) fn keys(farm: &Farm, command: &FrameCommand) -> Vec<Key> {
     let mut keys = match command {
         FrameCommand::Complete(completion) => {

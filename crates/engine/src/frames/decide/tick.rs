@@ -1,52 +1,59 @@
 //! S3, S8, S15, S19: what is due.
 
-use super::Draft;
+use super::draft::{Draft, Files, Transition};
 use crate::{
     Context, Mutant,
     frames::{
-        rule::pressure,
+        rule::health,
         state::{FORGET_AFTER, FORGET_LOST_AFTER, Farm, FarmTimer, FrameTask},
     },
 };
 use alloc::{collections::BTreeSet, format, vec::Vec};
 use muster_model::{
     AlertKind, EntryId, Event, FrameEvent, FrameTaskId, Millis, Name, RangeEnd, Rebind, Removal,
-    RendererState,
+    RendererState, Timestamp,
 };
 
-/// What the next due timer makes true; `None` when none is due.
-pub(crate) fn next_due(farm: &mut Farm, context: &Context<'_>) -> Option<Vec<Event>> {
-    if farm.timers.first()?.0 > context.now {
-        return None;
+impl Farm {
+    /// Takes the next due timer, and leaves the marks that it stands for.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<FarmTimer> {
+        let timer = self.timers.take_due(now)?;
+        if timer == FarmTimer::Avoidance {
+            self.dirty.check_supply = true;
+        }
+        if let FarmTimer::Renderer(worker) = &timer
+            && let Some(renderer) = self.renderers.get_mut(worker)
+        {
+            renderer.armed = None;
+            if renderer.rests_until.is_some_and(|until| until <= now) {
+                renderer.rests_until = None;
+                self.dirty.check_supply = true;
+            }
+        }
+        Some(timer)
     }
-    let (_, timer) = farm.timers.pop_first()?;
-    if timer == FarmTimer::Avoidance {
-        farm.dirty.check_supply = true;
-    }
-    if let FarmTimer::Renderer(worker) = &timer
-        && let Some(renderer) = farm.renderers.get_mut(worker)
-    {
-        renderer.armed = None;
-        if renderer.rests_until.is_some_and(|until| until <= context.now) {
-            renderer.rests_until = None;
-            farm.dirty.check_supply = true;
+
+    /// Sets a timer again that caused no events.
+    pub(crate) fn rearm(&mut self, timer: &FarmTimer, now: Timestamp) {
+        match timer {
+            FarmTimer::Renderer(worker) => self.arm(worker),
+            FarmTimer::Stall(task, attempt) => self.watch(task, *attempt, now),
+            FarmTimer::Push(..) | FarmTimer::NewTerm | FarmTimer::Avoidance => {}
         }
     }
+}
+
+/// Decides the events of a timer that was due.
+pub(crate) fn decide_due(farm: &Farm, timer: &FarmTimer, context: &Context<'_>) -> Vec<Event> {
     let mut draft = Draft::new(farm, context);
-    match &timer {
+    match timer {
         FarmTimer::Renderer(worker) => look_at(&mut draft, worker),
         FarmTimer::Stall(task, attempt) => stalled(&mut draft, task, *attempt),
         FarmTimer::Push(task, attempt) => push_again(&mut draft, task, *attempt),
         FarmTimer::NewTerm => end_unbound(&mut draft),
         FarmTimer::Avoidance => {}
     }
-    let events = draft.events;
-    match &timer {
-        FarmTimer::Renderer(worker) if events.is_empty() => farm.arm(worker),
-        FarmTimer::Stall(task, attempt) if events.is_empty() => farm.watch(task, *attempt, context.now),
-        _ => {}
-    }
-    Some(events)
+    draft.events
 }
 
 /// Is this worker silent? Then what it holds is lost (S8, S15).
@@ -86,7 +93,8 @@ fn become_zombie(draft: &mut Draft<'_>, worker: &Name) {
     let mut sessions = Vec::new();
     for id in &renderer.removed_from {
         if let Some(session) = draft.farm.sessions.get(id) {
-            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (id, &session.output), worker);
+            let files = Files { session: id, output: &session.output, worker };
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), &files);
             sessions.push(id.clone());
         }
     }
@@ -104,7 +112,8 @@ fn is_silent(farm: &Farm, silence: Millis) -> bool {
 
 fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
     let misses = draft.farm.settings.misses_until_lost;
-    draft.move_renderer(worker, (from, RendererState::Lost), &format!("{misses} heartbeats missed"));
+    let transition = Transition { from, to: RendererState::Lost };
+    draft.move_renderer(worker, transition, &format!("{misses} heartbeats missed"));
     let mut held = draft.held(worker);
     if draft.farm.has_bug(Mutant::LostKeepsRange) {
         held.clear();
@@ -116,7 +125,8 @@ fn lose(draft: &mut Draft<'_>, worker: &Name, from: RendererState) {
     let sessions: BTreeSet<_> = held.into_iter().map(|task| task.session).collect();
     for id in sessions {
         if let Some(session) = draft.farm.sessions.get(&id) {
-            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), (&id, &session.output), worker);
+            let files = Files { session: &id, output: &session.output, worker };
+            draft.set_apart(EntryId::Worker(worker.clone(), id.clone()), &files);
         }
     }
     if blamed {
@@ -130,7 +140,7 @@ fn stalled(draft: &mut Draft<'_>, id: &FrameTaskId, attempt: u16) {
         return;
     };
     let heard = task.lease.as_ref().map_or(task.granted_at, |lease| lease.heard_at);
-    let stands_still = draft.farm.renderers.get(&task.worker).is_some_and(pressure::says_full);
+    let stands_still = draft.farm.renderers.get(&task.worker).is_some_and(health::says_full);
     let is_heard = draft.now - heard < draft.farm.settings.stall;
     if is_heard || draft.farm.paused || stands_still || draft.farm.has_bug(Mutant::StallIgnored) {
         return;

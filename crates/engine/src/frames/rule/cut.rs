@@ -1,6 +1,6 @@
 //! S10, S16: how many frames a worker is given. Cut when they are given out, never more than `framesPerTask`.
 
-use super::pressure;
+use super::health;
 use crate::frames::state::{Farm, Renderer, Session};
 use muster_model::{FrameRange, Pressure, RendererState};
 
@@ -11,10 +11,10 @@ pub(crate) fn next(farm: &Farm, session: &Session, renderer: &Renderer) -> Optio
     Some(FrameRange { start: *start, end: (*end).min(start + length) })
 }
 
-/// How many frames suit a worker now: fewer when it is slow or unwell, and fewer towards the end of the session, so
+/// Number of frames that suit a worker now: fewer when it is slow or unwell, and fewer towards the end of the session, so
 /// that nobody is waited for long.
 fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
-    let pressure = pressure::level(renderer);
+    let pressure = health::pressure(renderer);
     if pressure == Pressure::Pause && !farm.has_bug(crate::Mutant::PressureIgnored) {
         return None;
     }
@@ -28,7 +28,7 @@ fn length(farm: &Farm, session: &Session, renderer: &Renderer) -> Option<u64> {
     Some(length.max(1))
 }
 
-/// What one worker's speed is among the others'. Nothing is known before two have completed something.
+/// Speed of one worker compared with the others'. Nothing is known before two have completed something.
 struct Share {
     rate: u64,
     mean: u64,

@@ -1,8 +1,6 @@
 //! One file per rule.
 
 pub(crate) mod cut;
-pub(crate) mod diagnosis;
 pub(crate) mod health;
 pub(crate) mod id_range;
-pub(crate) mod pressure;
 pub(crate) mod split;

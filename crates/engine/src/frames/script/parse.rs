@@ -1,26 +1,12 @@
-//! What the words of a script mean.
+//! Reads the words of a script.
 
+use crate::kernel::script::{digest, name};
 use alloc::{boxed::Box, string::ToString, vec::Vec};
 use muster_model::{
     ClosedSession, Completion, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, Heartbeat, Held,
-    Millis, Name, Progress, QuarantineRecord, Ratio, Registration, RetryRequest, SessionId,
-    SessionSubmission, SkippedRange, Steering, Timestamp,
+    Millis, Progress, QuarantineRecord, Ratio, Registration, RetryRequest, SessionId, SessionSubmission,
+    SkippedRange, Steering, Timestamp,
 };
-
-pub(super) fn cut<'l>(line: &'l str, mark: &str) -> (&'l str, Option<&'l str>) {
-    line.split_once(mark).map_or((line, None), |(rest, part)| (rest, Some(part.trim())))
-}
-
-pub(super) fn time(text: &str) -> Timestamp {
-    match text.strip_suffix("ms") {
-        Some(millis) => Timestamp(millis.parse().expect("milliseconds")),
-        None => Timestamp(text.strip_suffix('s').expect("a time").parse::<i64>().expect("seconds") * 1000),
-    }
-}
-
-pub(super) fn name(text: &str) -> Name {
-    Name::new(text).expect("a name")
-}
 
 pub(super) fn session(text: &str) -> SessionId {
     SessionId::new(text).expect("a session")
@@ -133,7 +119,7 @@ fn complete(words: &[&str]) -> FrameCommand {
         },
         chunk: number(words, "chunk=").expect("chunk="),
         dropped: number(words, "dropped=").unwrap_or(0),
-        digest: crate::script::digest(body),
+        digest: digest(body),
         result: "{}".into(),
         dry: has(words, "dry"),
     }))

@@ -1,7 +1,10 @@
-//! How a script reads what happened.
+//! Renders events and replies in the words of scripts.
 
-use super::{Stage, parse};
-use crate::Waiter;
+use super::parse;
+use crate::{
+    Waiter,
+    kernel::script::{Stage, name},
+};
 use alloc::{
     format,
     string::{String, ToString},
@@ -127,44 +130,41 @@ fn about_ranges(event: &FrameEvent) -> Option<String> {
     })
 }
 
-impl Stage {
-    /// `view status`, `view worker W1`, `view session s`, `view woken`.
-    pub(super) fn view(&mut self, words: &[&str]) -> String {
-        let query = match words[1] {
-            "woken" => {
-                let woken = self.engine.take_woken().workers.into_iter();
-                let woken = woken.filter_map(|waiter| match waiter {
-                    Waiter::Renderer(worker) => Some(worker.to_string()),
-                    Waiter::Node(_) | Waiter::Member(_) => None,
-                });
-                return woken.collect::<Vec<_>>().join(" ");
-            }
-            "status" => FrameQuery::Status,
-            "worker" => FrameQuery::Renderers([parse::name(words[2])].into()),
-            _ => FrameQuery::Session(parse::session(words[2])),
-        };
-        match self.engine.frame_view(&query, self.now) {
-            FrameView::Status(status) => {
-                let counts =
-                    status.renderers.iter().map(|(state, count)| format!("{}={count}", state.as_str()));
-                let depth = status.queue_depth.value();
-                format!("{} zombies={} depth={depth}", counts.collect::<Vec<_>>().join(" "), status.zombies)
-            }
-            FrameView::Renderers(found) => found
-                .iter()
-                .map(|worker| {
-                    let zombie = if worker.zombie { " zombie" } else { "" };
-                    let tasks = worker.tasks.iter().map(live).collect::<String>();
-                    format!("{}{zombie} failures={}{tasks}", worker.state.as_str(), worker.failures)
-                })
-                .collect(),
-            FrameView::Session(None) => "closed".into(),
-            FrameView::Session(Some(view)) => {
-                let uncut = view.uncut.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-                let tasks = view.tasks.iter().map(live).collect::<String>();
-                let failed = view.failed.iter().map(|range| format!(" failed={range}")).collect::<String>();
-                format!("done={} uncut={uncut}{tasks}{failed}", view.completed_frames)
-            }
+/// `view status`, `view worker W1`, `view session s`, `view woken`.
+pub(super) fn view(stage: &mut Stage, words: &[&str]) -> String {
+    let query = match words[1] {
+        "woken" => {
+            let woken = stage.engine.take_woken().workers.into_iter();
+            let woken = woken.filter_map(|waiter| match waiter {
+                Waiter::Renderer(worker) => Some(worker.to_string()),
+                Waiter::Node(_) | Waiter::Member(_) => None,
+            });
+            return woken.collect::<Vec<_>>().join(" ");
+        }
+        "status" => FrameQuery::Status,
+        "worker" => FrameQuery::Renderers([name(words[2])].into()),
+        _ => FrameQuery::Session(parse::session(words[2])),
+    };
+    match stage.engine.frame_view(&query, stage.now) {
+        FrameView::Status(status) => {
+            let counts = status.renderers.iter().map(|(state, count)| format!("{}={count}", state.as_str()));
+            let depth = status.queue_depth.value();
+            format!("{} zombies={} depth={depth}", counts.collect::<Vec<_>>().join(" "), status.zombies)
+        }
+        FrameView::Renderers(found) => found
+            .iter()
+            .map(|worker| {
+                let zombie = if worker.zombie { " zombie" } else { "" };
+                let tasks = worker.tasks.iter().map(live).collect::<String>();
+                format!("{}{zombie} failures={}{tasks}", worker.state.as_str(), worker.failures)
+            })
+            .collect(),
+        FrameView::Session(None) => "closed".into(),
+        FrameView::Session(Some(view)) => {
+            let uncut = view.uncut.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let tasks = view.tasks.iter().map(live).collect::<String>();
+            let failed = view.failed.iter().map(|range| format!(" failed={range}")).collect::<String>();
+            format!("done={} uncut={uncut}{tasks}{failed}", view.completed_frames)
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Renderer {
     /// Failed ranges and losses that may count towards its diagnosis (S8).
     pub(crate) failures: Vec<Timestamp>,
     pub(crate) losses: Vec<Timestamp>,
-    /// When it last completed a range (S26b).
+    /// Time when it last completed a range (S26b).
     pub(crate) last_completed: Option<Timestamp>,
     /// Reaction to its removal, and the sessions it held ranges of then (S6).
     pub(crate) removal: Option<Removal>,
@@ -52,12 +52,12 @@ pub(crate) struct Renderer {
     /// Frames per 1000 seconds, as its completed ranges tell.
     pub(crate) rate: Option<u64>,
     /// Requests of it that wait for a task.
-    pub(crate) asking: u32,
+    pub(crate) waiting: u32,
     /// It told in this term what it is at (S19).
     pub(crate) bound: bool,
-    /// How often it must still be told to go on after a pause.
+    /// Number of times it must still be told to resume after a pause.
     pub(crate) resume_owed: u8,
-    /// What it must be told to stop, and how often still.
+    /// Tasks it must be told to stop, and how often still.
     pub(crate) stops: BTreeMap<FrameTaskId, u8>,
     /// No push to it before, after some that failed.
     pub(crate) rests_until: Option<Timestamp>,
@@ -66,7 +66,7 @@ pub(crate) struct Renderer {
     pub(crate) armed: Option<Timestamp>,
 }
 
-/// What the workers that may work amount to together; kept up by `Farm::change_renderer`.
+/// Totals over the workers that may work; kept up by `Farm::change_renderer`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crew {
     /// Workers that may work.
@@ -108,7 +108,7 @@ impl Renderer {
             last_frame: None,
             max_queue_ratio: None,
             rate: None,
-            asking: 0,
+            waiting: 0,
             bound: true,
             resume_owed: 0,
             stops: BTreeMap::new(),
@@ -183,7 +183,7 @@ impl Crew {
         if !renderer.has_free_slot() {
             return;
         }
-        if renderer.asking > 0 {
+        if renderer.waiting > 0 {
             self.hungry.insert(name.clone());
         }
         if renderer.endpoint.is_some() && renderer.bound {
@@ -194,7 +194,7 @@ impl Crew {
     }
 }
 
-/// How long a lost worker is remembered that never came back.
+/// Time for which a lost worker is remembered.
 pub(crate) const FORGET_LOST_AFTER: Millis = Millis::from_secs(30 * 86_400);
-/// How long a removed worker is remembered after it was last heard of (S6).
+/// Time for which a removed worker is remembered after it was last heard of (S6).
 pub(crate) const FORGET_AFTER: Millis = Millis::from_secs(3600);

@@ -133,7 +133,7 @@ fn heartbeats_renew() {
     assert!(world.hand_in(worker, handout, "h").is_ok());
     world.submit(vec![job()]);
     let late = world.poll(worker).unwrap();
-    world.now += 900_000;
+    world.stage.now = world.stage.now + seconds(900);
     world.beat(worker);
     assert_eq!(world.hand_in(worker, late, "h"), Err(PoolRejection::NotSubmittable));
 }

@@ -5,136 +5,70 @@ mod scheduling;
 mod submissions;
 mod votes;
 
-use crate::{Context, Engine, Restoring};
-use alloc::{boxed::Box, collections::BTreeMap, format, sync::Arc, vec::Vec};
+use crate::kernel::script::Stage;
+use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
 use muster_model::{
-    AssignmentId, AssignmentRecord, Change, Command, Demand, Digest, Event, Fact, Facts, Key, Millis,
-    PoolChange, PoolCommand, PoolCounters, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus,
+    AssignmentId, AssignmentRecord, Change, Command, Demand, Digest, Fact, Key, Millis, PoolChange,
+    PoolCommand, PoolCounters, PoolEndRecord, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus,
     PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolSubmission, PoolSubmissionReply, PoolTaken,
     PoolWork, PoolWorkReply, PoolWorkerId, PoolWorkerRecord, Quality, Rejection, Reply, Scale, Settings,
     Specs, SubmissionKey, Timestamp, UserId,
 };
 
-/// An engine with a clock, a store and short names for what can be asked.
+/// A stage with short names for the commands of the pool.
 pub(super) struct World {
-    engine: Engine,
-    now: i64,
-    draws: u8,
-    rows: BTreeMap<alloc::string::String, PoolChange>,
-    facts: Facts,
-    events: Vec<Event>,
+    stage: Stage,
 }
 
 pub(super) const CLIENT: UserId = UserId(1);
 
 impl World {
     pub(super) fn new() -> Self {
-        Self {
-            engine: Engine::new(Settings::default()),
-            now: 1_000_000,
-            draws: 0,
-            rows: BTreeMap::new(),
-            facts: Facts::default(),
-            events: Vec::new(),
-        }
+        let mut stage = Stage::new(Settings::default());
+        stage.now = Timestamp(1_000_000);
+        Self { stage }
     }
 
     pub(super) fn ask(&mut self, command: PoolCommand) -> Result<PoolReply, PoolRejection> {
-        self.now += 1;
-        let command = Command::Pool(command);
-        let keys = self.engine.keys(&command);
-        let found = keys.into_iter().filter_map(|key| Some((key.clone(), self.facts.get(&key)?.clone())));
-        let mut facts = Facts::default();
-        found.for_each(|(key, fact)| facts.insert(key, fact));
-        match self.execute(command, &facts) {
+        self.stage.now = self.stage.now + Millis(1);
+        match self.execute(Command::Pool(command)) {
             Ok(Reply::Pool(reply)) => Ok(reply),
             Err(Rejection::Pool(rejection)) => Err(rejection),
             other => panic!("{other:?}"),
         }
     }
 
-    fn execute(&mut self, command: Command, facts: &Facts) -> Result<Reply, Rejection> {
-        self.draws = self.draws.wrapping_add(1);
-        let seed: [u8; 32] = core::array::from_fn(|i| self.draws.wrapping_mul(31).wrapping_add(i as u8));
-        let context = Context { now: Timestamp(self.now), seed: &seed, facts };
-        let executed = self.engine.execute(command, &context);
-        self.events.extend(executed.events);
-        self.engine.check_invariants().expect("the invariants hold");
-        self.commit();
+    fn execute(&mut self, command: Command) -> Result<Reply, Rejection> {
+        let executed = self.stage.execute(command);
+        self.stage.engine.check_invariants().expect("the invariants hold");
         executed.result
     }
 
-    /// Writes down what changed, and lets memory forget it, as the coordinator does.
-    fn commit(&mut self) {
-        let changes = self.engine.take_changes();
-        for change in &changes {
-            let Change::Pool(change) = change else { continue };
-            let key = match change {
-                PoolChange::Counters(_) => "0".into(),
-                PoolChange::Worker(record) => format!("1 {:010}", record.id.0),
-                PoolChange::Job(record) => format!("2 {:010}", record.id.0),
-                PoolChange::Assignment(record) => format!("3 {:010}", record.id.0),
-                PoolChange::End(end) => format!("4 {:010}", end.job.0),
-                PoolChange::Key(key) => format!("5 {} {}", key.client, key.key.as_str()),
-            };
-            match change {
-                PoolChange::Assignment(record) if record.ended_at.is_some() => {
-                    self.facts.insert(Key::Assignment(record.id), Fact::Assignment(record.clone()));
-                }
-                PoolChange::End(end) => self.facts.insert(Key::PoolEnd(end.job), Fact::PoolEnd(end.clone())),
-                PoolChange::Key(key) => {
-                    let known = Key::PoolSubmission(key.client, key.key.clone());
-                    self.facts.insert(known, Fact::PoolSubmission(key.clone()));
-                }
-                _ => {}
-            }
-            self.rows.insert(key, change.clone());
-        }
-        self.engine.forget(&changes);
-    }
-
-    /// Throws memory away and builds it back from what was written down.
     pub(super) fn restart(&mut self) {
-        let mut engine = Restoring::new(Settings::default());
-        let ended = |job: PoolJobId| self.rows.contains_key(&format!("4 {:010}", job.0));
-        for row in self.rows.values() {
-            match row {
-                PoolChange::Job(record) if ended(record.id) => {}
-                PoolChange::Assignment(record) if ended(record.id.job()) => {}
-                PoolChange::End(_) | PoolChange::Key(_) => {}
-                row => engine.pool(row.clone()),
-            }
-        }
-        self.engine = engine.finish(1, Timestamp(self.now));
-        self.engine.check_invariants().expect("the invariants hold after a restart");
+        self.stage.restart();
     }
 
     /// Lets time pass, with every tick that is due.
     pub(super) fn pass(&mut self, seconds: i64) {
-        let end = self.now + seconds * 1000;
-        while let Some(due) = self.engine.next_deadline().filter(|due| due.0 <= end) {
-            self.now = self.now.max(due.0);
-            assert!(self.execute(Command::Tick, &Facts::default()).is_ok());
+        let end = self.stage.now + Millis::from_secs(seconds);
+        while let Some(due) = self.stage.engine.next_deadline().filter(|due| *due <= end) {
+            self.stage.now = self.stage.now.max(due);
+            assert!(self.execute(Command::Tick).is_ok());
         }
-        self.now = end;
+        self.stage.now = end;
     }
 
     /// A worker of an owner, with a key and slots; heard of once.
     pub(super) fn worker(&mut self, owner: u64, slots: u32) -> Worker {
-        self.worker_with(owner, slots, (None, Specs::default()))
+        self.worker_with(owner, slots, Machine::default())
     }
 
-    pub(super) fn worker_with(
-        &mut self,
-        owner: u64,
-        slots: u32,
-        (region, specs): (Option<&str>, Specs),
-    ) -> Worker {
+    pub(super) fn worker_with(&mut self, owner: u64, slots: u32, machine: Machine) -> Worker {
         let registration = PoolRegistration {
             owner: UserId(owner),
-            name: format!("worker-{}", self.now).into(),
-            region: region.map(Box::from),
-            specs,
+            name: format!("worker-{}", self.stage.now.0).into(),
+            region: machine.region.map(Box::from),
+            specs: machine.specs,
             specs_json: None,
             public_key: Some("key".into()),
             slots,
@@ -205,47 +139,48 @@ impl World {
         }
     }
 
-    /// How a job ended, if it did.
+    /// Final status of a job, if it ended.
     pub(super) fn end(&self, job: PoolJobId) -> Option<PoolJobStatus> {
-        match self.rows.get(&format!("4 {:010}", job.0)) {
-            Some(PoolChange::End(end)) => Some(end.status),
-            _ => None,
-        }
+        self.end_of(job).map(|end| end.status)
     }
 
     /// The assignment whose result became the job's.
     pub(super) fn winner(&self, job: PoolJobId) -> Option<AssignmentId> {
-        match self.rows.get(&format!("4 {:010}", job.0)) {
-            Some(PoolChange::End(end)) if end.status == PoolJobStatus::Completed => end.assignment,
+        self.end_of(job).filter(|end| end.status == PoolJobStatus::Completed)?.assignment
+    }
+
+    fn end_of(&self, job: PoolJobId) -> Option<&PoolEndRecord> {
+        match self.stage.facts.get(&Key::PoolEnd(job)) {
+            Some(Fact::PoolEnd(end)) => Some(end),
             _ => None,
         }
     }
 
     /// The stored row of an assignment.
     pub(super) fn row(&self, id: AssignmentId) -> &AssignmentRecord {
-        match self.rows.get(&format!("3 {:010}", id.0)) {
-            Some(PoolChange::Assignment(record)) => record,
+        match self.stage.rows.get(&format!("p3 {:010}", id.0)) {
+            Some(Change::Pool(PoolChange::Assignment(record))) => record,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) fn row_mut(&mut self, id: AssignmentId) -> &mut AssignmentRecord {
-        match self.rows.get_mut(&format!("3 {:010}", id.0)) {
-            Some(PoolChange::Assignment(record)) => record,
+        match self.stage.rows.get_mut(&format!("p3 {:010}", id.0)) {
+            Some(Change::Pool(PoolChange::Assignment(record))) => record,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) fn record(&self, worker: Worker) -> &PoolWorkerRecord {
-        match self.rows.get(&format!("1 {:010}", worker.id.0)) {
-            Some(PoolChange::Worker(record)) => record,
+        match self.stage.rows.get(&format!("p1 {:010}", worker.id.0)) {
+            Some(Change::Pool(PoolChange::Worker(record))) => record,
             other => panic!("{other:?}"),
         }
     }
 
     pub(super) fn counters(&self) -> PoolCounters {
-        match self.rows.get("0") {
-            Some(PoolChange::Counters(counters)) => *counters,
+        match self.stage.rows.get("p0") {
+            Some(Change::Pool(PoolChange::Counters(counters))) => *counters,
             other => panic!("{other:?}"),
         }
     }
@@ -255,6 +190,13 @@ impl World {
 pub(super) struct Worker {
     pub(super) id: PoolWorkerId,
     pub(super) owner: UserId,
+}
+
+/// Region and specs of a worker.
+#[derive(Default)]
+pub(super) struct Machine {
+    pub(super) region: Option<&'static str>,
+    pub(super) specs: Specs,
 }
 
 /// A plain job.

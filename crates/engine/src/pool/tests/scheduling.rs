@@ -48,8 +48,8 @@ fn a_trickle_is_no_shortcut() {
 #[test]
 fn a_worker_must_match() {
     let mut world = World::new();
-    let here = world.worker_with(5, 9, (Some("sa"), amount("vram", 24.0)));
-    let there = world.worker_with(6, 9, (Some("eu"), amount("vram", 8.0)));
+    let here = world.worker_with(5, 9, Machine { region: Some("sa"), specs: amount("vram", 24.0) });
+    let there = world.worker_with(6, 9, Machine { region: Some("eu"), specs: amount("vram", 8.0) });
     let plain = world.worker(7, 9);
     let asking = |region: Option<&str>, vram: Option<f64>| {
         let requires = vram.map(|least| amount("vram", least)).unwrap_or_default();
@@ -73,20 +73,20 @@ fn a_worker_must_match() {
 fn a_job_wakes_whoever_waits() {
     let mut world = World::new();
     let (a, b) = (world.worker(5, 1), world.worker(6, 1));
-    let gpu = world.worker_with(7, 1, (None, amount("vram", 24.0)));
+    let gpu = world.worker_with(7, 1, Machine { region: None, specs: amount("vram", 24.0) });
     for worker in [a, b, gpu] {
         assert_eq!(world.poll(worker), None);
-        world.engine.begin_waiting(&Waiter::Member(worker.id));
+        world.stage.engine.begin_waiting(&Waiter::Member(worker.id));
     }
-    let _ = world.engine.take_woken();
+    let _ = world.stage.engine.take_woken();
     let demand = Demand { region: None, requires: amount("vram", 1.0) };
     world.submit(vec![PoolJobDraft { demand, ..job() }]);
-    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(gpu.id)]);
+    assert_eq!(world.stage.engine.take_woken().workers, [Waiter::Member(gpu.id)]);
     world.submit(vec![job()]);
-    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(a.id)]);
+    assert_eq!(world.stage.engine.take_woken().workers, [Waiter::Member(a.id)]);
     // It went away without an answer: the job is another's.
-    world.engine.end_waiting(&Waiter::Member(a.id), Timestamp(world.now));
-    assert_eq!(world.engine.take_woken().workers, [Waiter::Member(b.id)]);
+    world.stage.engine.end_waiting(&Waiter::Member(a.id), world.stage.now);
+    assert_eq!(world.stage.engine.take_woken().workers, [Waiter::Member(b.id)]);
 }
 
 /// P5: an open request is a sign of life for as long as it is open.
@@ -95,10 +95,10 @@ fn whoever_waits_is_there() {
     let mut world = World::new();
     let worker = world.worker(5, 1);
     assert_eq!(world.poll(worker), None);
-    world.engine.begin_waiting(&Waiter::Member(worker.id));
+    world.stage.engine.begin_waiting(&Waiter::Member(worker.id));
     world.pass(300);
     assert_eq!(world.record(worker).status.as_str(), "online");
-    world.engine.end_waiting(&Waiter::Member(worker.id), Timestamp(world.now));
+    world.stage.engine.end_waiting(&Waiter::Member(worker.id), world.stage.now);
     world.pass(31);
     assert_eq!(world.record(worker).status.as_str(), "offline");
 }
@@ -112,9 +112,9 @@ fn a_wait_is_explained() {
         PoolJobDraft { demand, ..job() }
     };
     let first = world.submit(vec![asking(Some("mars"), 1.0), asking(None, 99.0), redundant(2), job()]);
-    let why = |world: &World, n: u64| world.engine.explain_pool(PoolJobId(first.0 + n));
+    let why = |world: &World, n: u64| world.stage.engine.explain_pool(PoolJobId(first.0 + n));
     assert_eq!(why(&world, 0), Some(PoolCause::NoWorkers));
-    let worker = world.worker_with(5, 1, (Some("sa"), amount("vram", 8.0)));
+    let worker = world.worker_with(5, 1, Machine { region: Some("sa"), specs: amount("vram", 8.0) });
     assert_eq!(why(&world, 0), Some(PoolCause::NoWorkerInRegion { region: "mars".into() }));
     assert_eq!(why(&world, 1), Some(PoolCause::RequirementsUnmet));
     assert_eq!(why(&world, 2), Some(PoolCause::WaitingForPoll { workers: 1 }));
@@ -140,7 +140,7 @@ fn who_goes_first_is_told() {
     let first = world.submit(vec![urgent(9), job(), job()]);
     world.submit_as(UserId(2), None, vec![job()]).unwrap();
     let id = |n: u64| PoolJobId(first.0 + n);
-    let why = |world: &World, n: u64| world.engine.explain_pool(id(n)).unwrap();
+    let why = |world: &World, n: u64| world.stage.engine.explain_pool(id(n)).unwrap();
     assert_eq!(why(&world, 0), PoolCause::WaitingForPoll { workers: 1 });
     assert_eq!(why(&world, 1), PoolCause::HigherPriorityFirst { job: id(0), priority: 9 });
     let handout = world.poll(worker).unwrap();
@@ -157,16 +157,16 @@ fn a_silent_holder_is_told() {
     let worker = world.worker(5, 1);
     let id = world.submit(vec![job()]);
     assert!(world.poll(worker).is_some());
-    assert_eq!(world.engine.explain_pool(id), Some(PoolCause::Running { assignments: 1 }));
+    assert_eq!(world.stage.engine.explain_pool(id), Some(PoolCause::Running { assignments: 1 }));
     world.pass(31);
-    let Some(PoolCause::LeaseOut { worker: who, until }) = world.engine.explain_pool(id) else {
-        panic!("{:?}", world.engine.explain_pool(id))
+    let Some(PoolCause::LeaseOut { worker: who, until }) = world.stage.engine.explain_pool(id) else {
+        panic!("{:?}", world.stage.engine.explain_pool(id))
     };
     assert_eq!(who, worker.id);
-    assert!(until > Timestamp(world.now));
+    assert!(until > world.stage.now);
     world.pass(900);
     let away = PoolCause::WorkersAway { offline: 1, draining: 0, banned: 0 };
-    assert_eq!(world.engine.explain_pool(id), Some(away));
+    assert_eq!(world.stage.engine.explain_pool(id), Some(away));
 }
 
 /// P14, Q16: what a worker does or waits for is told, for each cause.
@@ -176,7 +176,7 @@ fn a_worker_is_explained() {
     let worker = world.worker(5, 2);
     let why = |world: &World| {
         let subject = Subject::Member(worker.id);
-        let told = world.engine.explain(subject, Timestamp(world.now)).unwrap();
+        let told = world.stage.engine.explain(subject, world.stage.now).unwrap();
         told.cause.rule_and_code().1
     };
     assert_eq!(why(&world), "no_jobs");
@@ -197,5 +197,5 @@ fn a_worker_is_explained() {
     world.ask(PoolCommand::Ban { worker: worker.id, reason: "it lied".into() }).unwrap();
     assert_eq!(why(&world), "pool_worker_banned");
     let nobody = Subject::Member(PoolWorkerId(99));
-    assert!(world.engine.explain(nobody, Timestamp(world.now)).is_none());
+    assert!(world.stage.engine.explain(nobody, world.stage.now).is_none());
 }

@@ -184,7 +184,7 @@ fn one_owner_cannot_use_up_a_redundant_job() {
     world.beat(lazy);
     world.restart();
     assert_eq!((world.poll(bad), world.poll(lazy)), (None, None));
-    let why = world.engine.explain_pool(id);
+    let why = world.stage.engine.explain_pool(id);
     assert_eq!(why, Some(muster_model::PoolCause::TooFewOwners { owners: 2, needed: 4 }));
     for owner in 3..=4 {
         let honest = world.worker(owner, 1);

@@ -30,9 +30,16 @@ pub(super) struct Entry {
     pub(super) is_answered: bool,
 }
 
+/// An event, and its bytes in the spool.
+pub(crate) struct Written<'a> {
+    pub(crate) event: &'a Event,
+    pub(crate) bytes: Vec<u8>,
+}
+
 impl AgentBook {
     /// An event is written down, as the number that the core gave it and the one that the spool gave it.
-    pub(crate) fn appended(&mut self, (number, seq): (u64, Seq), event: &Event, bytes: Vec<u8>) -> Verdict {
+    pub(crate) fn appended(&mut self, number: u64, seq: Seq, written: Written<'_>) -> Verdict {
+        let Written { event, bytes } = written;
         let last = self.log.last();
         ensure(seq.0 == number && number == last + 1, "spool_numbers", || {
             format!("{number} became {seq:?} after {last}")

@@ -1,13 +1,9 @@
 //! S1, S2, S6, S19: how it becomes known, shows that it lives, and does what it is told.
 
-use super::{Call, Chore, Plain};
+use super::{Answer, Call, Chore, Content, Plain};
 use crate::{network::Ticket, scene::Scene};
-use muster_model::{
-    Beat, FrameCommand, FrameRejection, FrameReply, Heartbeat, Held, Millis, Order, Pressure, Ratio,
-    RegistrationReply, RendererState,
-};
-
-type Answer = Result<FrameReply, FrameRejection>;
+use muster_contract_simulation::{HeartbeatResponse, Order};
+use muster_model::{FrameCommand, Heartbeat, Held, Millis, Ratio};
 
 impl Plain {
     pub(super) fn register(&mut self, scene: &mut Scene) {
@@ -20,7 +16,7 @@ impl Plain {
     }
 
     pub(super) fn registered(&mut self, ticket: &Ticket, answer: Answer, scene: &mut Scene) {
-        let Ok(FrameReply::Registered(RegistrationReply { epoch })) = answer else {
+        let Ok(Content::Registered { epoch }) = answer else {
             scene.count("registration refused");
             return self.rig.plan(scene, (2_000, 8_000), Chore::Register);
         };
@@ -41,8 +37,8 @@ impl Plain {
 
     pub(super) fn beaten(&mut self, answer: Answer, scene: &mut Scene) {
         match answer {
-            Ok(FrameReply::Beat(beat)) => self.obey(beat, scene),
-            Err(FrameRejection::RendererUnknown) => self.lose(scene),
+            Ok(Content::Beat(beat)) => self.obey(beat, scene),
+            Err(problem) if problem.status() == 404 => self.lose(scene),
             _ => {}
         }
     }
@@ -92,20 +88,20 @@ impl Plain {
         }
     }
 
-    fn obey(&mut self, beat: Beat, scene: &mut Scene) {
-        self.epoch = self.epoch.max(beat.epoch);
-        self.is_slowed = beat.pressure == Pressure::Pause;
-        match beat.state {
-            RendererState::Removed if self.bound => {
+    fn obey(&mut self, beat: HeartbeatResponse, scene: &mut Scene) {
+        self.epoch = self.epoch.max(beat.epoch.unwrap_or_default());
+        self.is_slowed = beat.backpressure.is_some_and(|backpressure| backpressure.factor == Ratio(0));
+        match beat.state.as_deref() {
+            Some("zombie") if self.bound => {
                 scene.count("zombie noticed");
                 self.bound = Self::misbehaves(scene);
                 self.abandon_all(scene);
                 return self.rig.plan(scene, (3_000, 20_000), Chore::Register);
             }
-            RendererState::Quarantined => self.abandon_all(scene),
+            Some("Quarantined") => self.abandon_all(scene),
             _ => {}
         }
-        for order in beat.orders {
+        for order in beat.commands {
             match order {
                 Order::Rebind => self.rebind(scene),
                 Order::Reregister => return self.lose(scene),

@@ -1,8 +1,8 @@
 //! S5, S5b: what is told of a work that is over; now and then what should not be told.
 
-use super::{Call, Chore, Plain, work::Work};
+use super::{Answer, Call, Chore, Plain, work::Work};
 use crate::scene::Scene;
-use muster_model::{Completion, Digest, FrameCommand, FrameRange, FrameRejection, FrameReply, FrameTaskId};
+use muster_model::{Completion, Digest, FrameCommand, FrameRange, FrameTaskId};
 
 impl Plain {
     /// A work is over.
@@ -44,22 +44,18 @@ impl Plain {
         }
     }
 
-    pub(super) fn told(
-        &mut self,
-        (number, honest): (u64, bool),
-        answer: Result<FrameReply, FrameRejection>,
-        scene: &mut Scene,
-    ) {
-        if !honest && !matches!(answer, Err(FrameRejection::FramesDropped { .. })) {
+    pub(super) fn told(&mut self, (number, honest): (u64, bool), answer: Answer, scene: &mut Scene) {
+        let are_dropped = answer.as_ref().is_err_and(|problem| problem.detail().contains("were dropped"));
+        if !honest && !are_dropped {
             return self.tell(number, scene);
         }
-        scene.count(match &answer {
-            Ok(FrameReply::Accepted(_)) => "completion taken",
-            Ok(_) => "failure taken",
-            Err(FrameRejection::FramesDropped { .. }) => "completion with dropped frames refused",
-            Err(_) => "result refused",
-        });
         let result = self.works.remove(&number).and_then(|work| work.result);
+        scene.count(match (&answer, &result) {
+            (Ok(_), Some(FrameCommand::Complete(_))) => "completion taken",
+            (Ok(_), _) => "failure taken",
+            (Err(_), _) if are_dropped => "completion with dropped frames refused",
+            (Err(_), _) => "result refused",
+        });
         if let Some(FrameCommand::Complete(completion)) = result {
             self.remember(*completion, scene);
         }
@@ -122,14 +118,14 @@ impl Plain {
         let right = Completion { digest: Digest(right.digest.0 | (kind as u128 + 2)), ..right };
         let wrong = match kind {
             0 => Completion { chunk: right.chunk + 1, ..right },
-            1 => Completion { chunk: right.chunk.saturating_sub(1), attempt: None, ..right },
+            1 => Completion { chunk: right.chunk.saturating_sub(1).max(1), attempt: None, ..right },
             2 => Completion { range: FrameRange { start, end: end + 1 }, ..right },
             3 => Completion { attempt: right.attempt.map(|attempt| attempt + 1), ..right },
             4 => {
                 let task = FrameTaskId { start: end, ..right.task.clone() };
                 Completion { task, ..right }
             }
-            5 => Completion { dry: true, ..right },
+            5 => Completion { range: FrameRange { start, end: end + 2 }, attempt: None, ..right },
             _ => Completion { dropped: 1, ..right },
         };
         scene.count("completion that is wrong");

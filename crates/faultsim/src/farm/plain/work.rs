@@ -1,8 +1,8 @@
 //! S3, S4: tasks are taken, and rendered step by step.
 
-use super::{Call, Chore, Plain};
+use super::{Answer, Call, Chore, Content, Plain};
 use crate::{farm::director, plan::WAIT_MAX, scene::Scene};
-use muster_model::{FrameCommand, FrameHandout, FrameRejection, FrameReply, Millis, Progress, Ratio};
+use muster_model::{FrameCommand, FrameHandout, Millis, Progress, Ratio};
 
 /// One attempt in the hands of a worker.
 #[derive(Clone, Debug)]
@@ -40,19 +40,18 @@ impl Plain {
         self.asking = Some(ticket);
     }
 
-    pub(super) fn asked(&mut self, answer: Result<FrameReply, FrameRejection>, scene: &mut Scene) {
+    pub(super) fn asked(&mut self, answer: Answer, scene: &mut Scene) {
         match answer {
-            Ok(FrameReply::Task(Some(handout))) => {
+            Ok(Content::Task(Some(handout))) => {
                 _ = self.take(&handout, scene);
                 self.want_more((10, 500), scene);
             }
             Ok(_) => self.want_more((500, 3_000), scene),
-            Err(FrameRejection::Removed | FrameRejection::RendererUnknown) => {
+            Err(problem) if problem.status() == 410 || problem.status() == 404 => {
                 self.bound = false;
                 self.abandon_all(scene);
                 self.rig.plan(scene, (3_000, 20_000), Chore::Register);
             }
-            Err(FrameRejection::Lost) => self.lose(scene),
             Err(_) => self.want_more((2_000, 5_000), scene),
         }
     }

@@ -1,12 +1,12 @@
 //! What becomes of a task: most take seconds, some fail, drop frames or hang.
 
-use super::{Chore, Real, translate};
+use super::{Chore, Real};
 use crate::{
     checker::{Verdict, broken},
-    farm::director,
+    farm::{director, wire},
     scene::Scene,
 };
-use muster_model::Ratio;
+use muster_model::{Completion, Digest, Ratio};
 use muster_workers::simulation::{
     Task,
     core::{End, Seen, Work},
@@ -118,10 +118,25 @@ impl Real {
     fn finish(&mut self, number: u64, scene: &mut Scene) {
         let place = (self.rig.number as u128) << 64 | u128::from(self.rig.incarnation) << 32;
         let digest = (place | u128::from(number)) << 8;
+        let name = self.rig.name.clone();
         let Render { task, dropped, fate, .. } = &self.life().works[&number];
         let end = match fate {
             Fate::Fails => End::Failed { error: "gone wrong".into() },
-            _ => End::Finished { body: translate::body(task, *dropped, digest) },
+            _ => {
+                let completion = Completion {
+                    task: task.id.parse().expect("a task has the id it was given"),
+                    worker: Some(name),
+                    attempt: Some(task.attempt),
+                    range: task.frames,
+                    chunk: task.ids.chunk,
+                    dropped: *dropped,
+                    digest: Digest(digest),
+                    result: "".into(),
+                    dry: false,
+                };
+                let body = wire::completion_body(&completion);
+                End::Finished { body: String::from_utf8_lossy(&body).into() }
+            }
         };
         self.end(number, end, scene);
     }

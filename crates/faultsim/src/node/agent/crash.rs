@@ -2,6 +2,7 @@
 
 use super::Agent;
 use crate::{checker::Checker, fault::Fault, scene::Scene};
+use std::ops::RangeInclusive;
 
 /// The moment at which a life ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Agent {
         if !scene.calm {
             scene.count("node crashed at a chosen moment");
             self.end_badly(scene, checker);
-            self.start_again(scene, (500, 60_000));
+            self.start_again(scene, 500..=60_000);
         }
     }
 
@@ -56,7 +57,7 @@ impl Agent {
         self.disk.crash(&mut |limit| scene.dice.below(limit));
     }
 
-    pub(super) fn start_again(&self, scene: &mut Scene, (low, high): (i64, i64)) {
-        self.site.plan_fault(scene, (low, high), Fault::Restart);
+    pub(super) fn start_again(&self, scene: &mut Scene, ms: RangeInclusive<i64>) {
+        self.site.plan_fault(scene, ms, Fault::Restart);
     }
 }

@@ -1,15 +1,15 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::exchange::Sent;
-use super::{Agent, Chore, crash::Doom};
+use super::{Agent, Chore, crash::Doom, exchange::Sent};
 use crate::{
-    checker::{Broken, Checker, Verdict},
+    checker::{Broken, Checker, Verdict, Written},
     planted::Planted,
     scene::Scene,
 };
 use muster_agent::core::{Answer, Event, EventKind, Refusal};
 use muster_contract_nodes::write_event;
 use muster_spool::{Failure, Seq, SpoolError};
+use std::ops::RangeInclusive;
 
 /// What became of a sync.
 pub(super) enum News {
@@ -21,19 +21,31 @@ pub(super) enum News {
     Failed,
 }
 
+/// An event that the core wants on disk.
+pub(super) struct Appended<'a> {
+    pub(super) number: u64,
+    pub(super) event: &'a Event,
+}
+
+/// An event that is put aside for a person.
+pub(super) struct SetAside<'a> {
+    pub(super) number: u64,
+    pub(super) refusal: &'a Refusal,
+}
+
 impl Agent {
     pub(super) fn append(
         &mut self,
-        (number, event): (u64, &Event),
+        Appended { number, event }: Appended<'_>,
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
         scene.note(|| format!("{}: writes down {number}, {:?}", self.site.name, event.kind));
         let bytes = write_event(self.site.name.as_str(), event);
         let seq = self.life().spool.append(&bytes).map_err(spool_broke)?;
-        checker.agent(&self.site).appended((number, seq), event, bytes)?;
+        checker.agent(&self.site).appended(number, seq, Written { event, bytes })?;
         let slow = scene.dice.chance(50);
-        self.plan_sync((1, if slow { 600 } else { 15 }), scene);
+        self.plan_sync(1..=if slow { 600 } else { 15 }, scene);
         let is_start = matches!(event.kind, EventKind::TaskStarted { .. });
         if is_start && self.planted == Some(Planted::BegunBeforeDurable) {
             let now = self.now(scene);
@@ -90,14 +102,14 @@ impl Agent {
 
     pub(super) fn set_aside(
         &mut self,
-        (number, refusal): (u64, &Refusal),
+        SetAside { number, refusal }: SetAside<'_>,
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
         scene.count("report set aside");
         checker.agent(&self.site).sets_aside(number)?;
         self.life().spool.set_aside(Seq(number), refusal.detail.as_bytes());
-        self.plan_sync((1, 50), scene);
+        self.plan_sync(1..=50, scene);
         Ok(())
     }
 
@@ -143,7 +155,7 @@ impl Agent {
                 scene.count("disk full");
                 let used = self.disk.used();
                 self.disk.set_capacity(Some(used));
-                self.site.plan_fault(scene, (5_000, 60_000), crate::fault::Fault::MakeRoom);
+                self.site.plan_fault(scene, 5_000..=60_000, crate::fault::Fault::MakeRoom);
             }
             _ => {
                 scene.count("power will go");
@@ -193,20 +205,20 @@ impl Agent {
         if self.must_begin_segment() {
             scene.count("spool in reserve");
             self.tell(News::InReserve(last), scene);
-            self.plan_sync((500, 5_000), scene);
+            self.plan_sync(500..=5_000, scene);
         } else {
             self.tell(News::Durable(last), scene);
         }
         // What was set aside and could not be written down waits for the next sync.
         if self.life().spool.needs_sync() {
-            self.plan_sync((500, 5_000), scene);
+            self.plan_sync(500..=5_000, scene);
         }
     }
 
     /// The disk works beside the core, which hears of it a moment later and may have appended more by then.
     fn tell(&mut self, news: News, scene: &mut Scene) {
         self.life().news.push_back(news);
-        self.site.plan(scene, (0, 8), Chore::HearOfDisk);
+        self.site.plan(scene, 0..=8, Chore::HearOfDisk);
     }
 
     fn must_begin_segment(&mut self) -> bool {
@@ -218,7 +230,7 @@ impl Agent {
         if self.life.is_some() {
             scene.count("sync failed");
             self.tell(News::Failed, scene);
-            self.plan_sync((500, 5_000), scene);
+            self.plan_sync(500..=5_000, scene);
         }
         Ok(())
     }
@@ -236,14 +248,14 @@ impl Agent {
         }
         if self.disk.is_powerless() {
             self.lose_power(scene, checker);
-            self.start_again(scene, (500, 60_000));
+            self.start_again(scene, 500..=60_000);
         }
         Ok(())
     }
 
-    fn plan_sync(&mut self, span: (i64, i64), scene: &mut Scene) {
+    fn plan_sync(&mut self, ms: RangeInclusive<i64>, scene: &mut Scene) {
         if !std::mem::replace(&mut self.life().is_sync_planned, true) {
-            self.site.plan(scene, span, Chore::Sync);
+            self.site.plan(scene, ms, Chore::Sync);
         }
     }
 }

@@ -186,7 +186,7 @@ impl Agent {
     fn ask(&mut self, Outgoing { command, wait, about }: Outgoing, scene: &mut Scene) {
         let ticket = self.site.ask(scene, command, wait);
         let waits = wait.map_or(0, |wait| wait.0);
-        let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
+        let patience = waits + PATIENCE_MS.start()..=waits + PATIENCE_MS.end();
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
         self.life().requests.insert(ticket.exchange, Request { ticket, at: scene.now, about });
     }

@@ -9,18 +9,30 @@ use crate::{
 };
 use muster_agent::{
     Artifact, End, StepStatus,
-    core::{TIMEOUT, Work},
+    core::{Progress, TIMEOUT, Work},
 };
 use muster_model::{FailureReason, Name};
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::RangeInclusive};
 
 /// A work on its device.
 pub(super) struct Execution {
     device: Name,
     moves: VecDeque<Move>,
-    pause: (i64, i64),
+    pause: RangeInclusive<i64>,
     /// Counts how often it took another way than planned.
     turn: u32,
+}
+
+/// A moment of a work, unless that took another way meanwhile.
+pub(super) struct Turn {
+    pub(super) work: u64,
+    pub(super) turn: u32,
+}
+
+/// The end that a work comes to instead of the planned one, so many milliseconds from now.
+struct Ending {
+    end: End,
+    ms: RangeInclusive<i64>,
 }
 
 enum Move {
@@ -35,9 +47,9 @@ impl Agent {
         let device = name(&work.job.device);
         let (moves, pause) = match self.site.is_usable(&device) {
             true => draw(scene),
-            false => (VecDeque::from([Move::End(gone())]), (10, 1_000)),
+            false => (VecDeque::from([Move::End(gone())]), 10..=1_000),
         };
-        self.life().works.insert(work.number, Execution { device, moves, pause, turn: 0 });
+        self.life().works.insert(work.number, Execution { device, moves, pause: pause.clone(), turn: 0 });
         self.site.plan(scene, pause, Chore::Proceed { work: work.number, turn: 0 });
         Ok(())
     }
@@ -45,7 +57,7 @@ impl Agent {
     /// The next thing happens on the device; after the last nothing does until somebody ends it.
     pub(super) fn proceed(
         &mut self,
-        (number, turn): (u64, u32),
+        Turn { work: number, turn }: Turn,
         scene: &mut Scene,
         checker: &mut Checker,
     ) -> Verdict {
@@ -56,8 +68,8 @@ impl Agent {
         };
         match work.moves.pop_front() {
             Some(Move::Step(step, status)) => {
-                let pause = work.pause;
-                life.core.stepped(number, (step, status), now);
+                let pause = work.pause.clone();
+                life.core.stepped(number, Progress { step, status }, now);
                 self.site.plan(scene, pause, Chore::Proceed { work: number, turn });
             }
             Some(Move::End(end)) => {
@@ -76,10 +88,10 @@ impl Agent {
         scene.count("work killed");
         checker.agent(&self.site).kills(number);
         if self.life().doom.take_if(|doom| *doom == Doom::Kill).is_some() {
-            self.site.plan(scene, (0, 3_000), Chore::Crash);
+            self.site.plan(scene, 0..=3_000, Chore::Crash);
         }
-        let span = if scene.calm { (10, 500) } else { (10, 5_000) };
-        self.turn(number, STOPPED, (span, scene));
+        let ms = if scene.calm { 10..=500 } else { 10..=5_000 };
+        self.change_end(number, Ending { end: STOPPED, ms }, scene);
         let is_replaced = checker.agent(&self.site).is_replaced(number);
         if is_replaced && self.planted == Some(Planted::TwoOnOneDevice) {
             let now = self.now(scene);
@@ -93,23 +105,23 @@ impl Agent {
         let found = life.works.iter().find(|(_, work)| work.device == *device);
         if let Some((number, _)) = found {
             let number = *number;
-            self.turn(number, gone(), ((50, 3_000), scene));
+            self.change_end(number, Ending { end: gone(), ms: 50..=3_000 }, scene);
         }
     }
 
     /// A work ends otherwise than planned.
-    fn turn(&mut self, number: u64, end: End, (span, scene): ((i64, i64), &mut Scene)) {
+    fn change_end(&mut self, number: u64, Ending { end, ms }: Ending, scene: &mut Scene) {
         let Some(work) = self.life().works.get_mut(&number) else {
             return;
         };
         work.turn += 1;
         work.moves = VecDeque::from([Move::End(end)]);
         let turn = work.turn;
-        self.site.plan(scene, span, Chore::Proceed { work: number, turn });
+        self.site.plan(scene, ms, Chore::Proceed { work: number, turn });
     }
 }
 
-fn draw(scene: &mut Scene) -> (VecDeque<Move>, (i64, i64)) {
+fn draw(scene: &mut Scene) -> (VecDeque<Move>, RangeInclusive<i64>) {
     let mut moves = VecDeque::new();
     for step in STEPS.iter().take(scene.dice.below(3)) {
         moves.push_back(Move::Step(step, StepStatus::Running));
@@ -117,12 +129,12 @@ fn draw(scene: &mut Scene) -> (VecDeque<Move>, (i64, i64)) {
     }
     let parts = i64::try_from(moves.len()).unwrap_or(0) + 1;
     let (low, high) = match scene.dice.below(100) {
-        0..4 if !scene.calm => return (moves, (100, 2_000)),
+        0..4 if !scene.calm => return (moves, 100..=2_000),
         4..12 if !scene.calm => (10_000, 60_000),
         _ => scene.plan.work_ms,
     };
     moves.push_back(Move::End(draw_end(scene)));
-    (moves, (low / parts, high / parts))
+    (moves, low / parts..=high / parts)
 }
 
 fn draw_end(scene: &mut Scene) -> End {

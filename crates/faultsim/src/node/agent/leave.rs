@@ -17,7 +17,7 @@ impl Agent {
     /// Asks it to end.
     pub(in crate::node) fn ask_to_leave(&self, scene: &mut Scene) {
         let drain = if scene.dice.chance(500) { Drain::Finish } else { Drain::HandBack };
-        self.site.plan(scene, (0, 100), Chore::Leave(drain));
+        self.site.plan(scene, 0..=100, Chore::Leave(drain));
     }
 
     pub(super) fn begin_to_leave(&mut self, drain: Drain, scene: &mut Scene, checker: &mut Checker) {
@@ -28,7 +28,7 @@ impl Agent {
         let life = self.life();
         life.core.drain(drain, now);
         life.leaving.get_or_insert(Leaving { is_hopeless: false });
-        self.site.plan(scene, (2_000, 40_000), Chore::LoseHope);
+        self.site.plan(scene, 2_000..=40_000, Chore::LoseHope);
     }
 
     pub(super) fn lose_hope(&mut self) {
@@ -57,7 +57,7 @@ impl Agent {
         if !has_power {
             self.disk.crash(&mut |limit| scene.dice.below(limit));
         }
-        self.start_again(scene, if scene.calm { (100, 1_000) } else { (500, 60_000) });
+        self.start_again(scene, if scene.calm { 100..=1_000 } else { 500..=60_000 });
         Ok(true)
     }
 }

@@ -53,7 +53,7 @@ impl Agent {
         scene.count("spool not opened");
         self.site.up = false;
         self.trouble(&error, scene, checker)?;
-        self.start_again(scene, (500, 5_000));
+        self.start_again(scene, 500..=5_000);
         Ok(false)
     }
 

@@ -96,7 +96,7 @@ impl Plain {
         };
         work.fails = true;
         let number = work.number;
-        self.site.plan(scene, (50, 3_000), Chore::Finish(number));
+        self.site.plan(scene, 50..=3_000, Chore::Finish(number));
     }
 
     /// Most work takes seconds; some hangs until somebody stops it.
@@ -106,8 +106,8 @@ impl Plain {
                 scene.count("work hangs");
                 return;
             }
-            4..12 if !scene.calm => (10_000, 60_000),
-            _ => (200, 6_000),
+            4..12 if !scene.calm => 10_000..=60_000,
+            _ => 200..=6_000,
         };
         self.site.plan(scene, span, Chore::Finish(work.number));
     }

@@ -45,7 +45,7 @@ impl Plain {
         };
         let ticket = self.site.ask(scene, command, wait);
         let waits = wait.map_or(0, |wait| wait.0);
-        let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
+        let patience = waits + PATIENCE_MS.start()..=waits + PATIENCE_MS.end();
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
         self.pulling = Some(ticket);
     }
@@ -59,8 +59,8 @@ impl Plain {
         }
         let full = self.running.len() + self.line.len() >= self.site.slots as usize;
         let pause = match (full, self.style) {
-            (true, _) | (_, Style::Rpc) => (1_000, 6_000),
-            (false, _) => (20, 1_500),
+            (true, _) | (_, Style::Rpc) => 1_000..=6_000,
+            (false, _) => 20..=1_500,
         };
         self.site.plan(scene, pause, Chore::Pull);
     }

@@ -6,6 +6,7 @@ use muster_model::{
     Ask, Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord,
     ask::devices::{Claim, Renew},
 };
+use std::ops::RangeInclusive;
 
 /// A call under way.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ impl Plain {
             lease: lease(scene),
         };
         self.call(Call::Claim, command, scene);
-        self.site.plan(scene, (1_000, 5_000), Chore::Claim);
+        self.site.plan(scene, 1_000..=5_000, Chore::Claim);
     }
 
     /// Prolongs the claim on work that is still here.
@@ -115,4 +116,4 @@ fn lease(scene: &mut Scene) -> Millis {
     Millis(scene.dice.between(10_000, 60_000))
 }
 
-const RENEW_MS: (i64, i64) = (4_000, 12_000);
+const RENEW_MS: RangeInclusive<i64> = 4_000..=12_000;

@@ -1,7 +1,7 @@
 //! The server and its store: does it answer, who leads, is every page of the file whole.
 
 use super::{
-    super::store_side::{Place, Side},
+    super::store_side::{Side, StoreLocation},
     Report,
 };
 use crate::{
@@ -158,7 +158,7 @@ pub(super) enum Depth {
     Deep,
 }
 
-pub(super) fn look_at_store(place: &Place, depth: Depth, config: &Config, report: &mut Report) {
+pub(super) fn look_at_store(place: &StoreLocation, depth: Depth, config: &Config, report: &mut Report) {
     match &config.store {
         StoreChoice::Sqlite => embedded(&config.data, depth, report),
         StoreChoice::Postgres(_) => shared(place, report),
@@ -215,7 +215,7 @@ fn quick_check(file: &Path) -> rusqlite::Result<String> {
     connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
 }
 
-fn shared(place: &Place, report: &mut Report) {
+fn shared(place: &StoreLocation, report: &mut Report) {
     const NAME: &str = "store";
     let names = Side::open_to_read(place).and_then(|side| side.secrets());
     match names {

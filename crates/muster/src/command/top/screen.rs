@@ -3,7 +3,7 @@
 use super::{
     draw::{self, Theme},
     keys::Order,
-    snapshot::{Line, Snapshot},
+    snapshot::{ServerLink, Snapshot},
     state::{Action, Input, State},
     text::Subject,
 };
@@ -30,12 +30,12 @@ use tokio::{
 pub(super) async fn show(client: Arc<Client>, first: &Value) -> Result<Exit, Failure> {
     let snapshot = Snapshot::read(first);
     let (inputs, told) = mpsc::channel(INPUTS_MAX);
-    let line = Line { client, inputs, stale: Arc::new(Notify::new()) };
+    let line = ServerLink { client, inputs, stale: Arc::new(Notify::new()) };
     let mut screen = Screen {
         sources: Sources { keys: EventStream::new(), told, stops: stops()? },
         theme: Theme::of_environment(),
         state: State::new(line.client.servers().to_string(), snapshot),
-        terminal: Taken::take()?,
+        terminal: TerminalGuard::take()?,
         line,
     };
     tokio::spawn(screen.line.clone().ask());
@@ -47,9 +47,9 @@ pub(super) async fn show(client: Arc<Client>, first: &Value) -> Result<Exit, Fai
 struct Screen {
     state: State,
     theme: Theme,
-    line: Line,
+    line: ServerLink,
     sources: Sources,
-    terminal: Taken,
+    terminal: TerminalGuard,
 }
 
 /// Sources of input.
@@ -125,15 +125,15 @@ const BETWEEN_DRAWINGS: Duration = Duration::from_millis(100);
 const INPUTS_MAX: usize = 256;
 
 /// The terminal while it is ours; dropped, it is as it was. A panic gives it back before it says anything.
-pub(super) struct Taken(pub(super) DefaultTerminal);
+pub(super) struct TerminalGuard(pub(super) DefaultTerminal);
 
-impl Taken {
+impl TerminalGuard {
     pub(super) fn take() -> io::Result<Self> {
         ratatui::try_init().map(Self)
     }
 }
 
-impl Drop for Taken {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         ratatui::restore();
     }

@@ -2,7 +2,7 @@
 
 use super::{
     fleet::{self, Item, Node},
-    state::{Input, Way},
+    state::{Connection, Input},
 };
 use crate::client::{Client, ClientError, Events};
 use serde::Deserialize;
@@ -185,14 +185,14 @@ const DETAILS_MAX: usize = 10;
 
 /// Sender of inputs, and the signal for a new snapshot.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct ServerLink {
     pub(super) client: Arc<Client>,
     pub(super) inputs: Sender<Input>,
     /// Told whenever something happened that a snapshot would show.
     pub(super) stale: Arc<Notify>,
 }
 
-impl Line {
+impl ServerLink {
     /// Asks for a snapshot soon after something happened, and now and then anyway. Ends with the screen.
     ///
     /// A server that is slow to tell is asked less often, so that whoever looks on is no burden.
@@ -204,7 +204,7 @@ impl Line {
             let began = Instant::now();
             let input = match fetch(&self.client).await {
                 Ok(document) => Input::Snapshot(Box::new(Snapshot::read(&document))),
-                Err(error) => Input::Lost(Way::Asking, error.to_string()),
+                Err(error) => Input::Lost(Connection::Asking, error.to_string()),
             };
             pause = PAUSE_MIN.max(began.elapsed() * PAUSE_TO_COST);
             if self.inputs.send(input).await.is_err() {
@@ -228,7 +228,7 @@ impl Line {
             self.stale.notify_one();
             let why =
                 lost.map_or_else(|| "the server ended the stream".to_owned(), |error| error.to_string());
-            if self.inputs.send(Input::Lost(Way::Following, why)).await.is_err() {
+            if self.inputs.send(Input::Lost(Connection::Following, why)).await.is_err() {
                 return;
             }
             sleep(BETWEEN_TRIES).await;

@@ -43,7 +43,7 @@ pub(super) enum Pane {
 
 /// The two connections to the server; either may fail alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Connection {
     Asking,
     Following,
 }
@@ -58,7 +58,7 @@ pub(super) enum Input {
     Entry(Entry),
     /// The feed is open.
     Open,
-    Lost(Way, String),
+    Lost(Connection, String),
     /// A text to read, such as an explanation: its title, and the text.
     Text(String, String),
     /// Result of an order.
@@ -95,7 +95,7 @@ impl State {
             Input::Redraw => {}
             Input::Snapshot(snapshot) => self.renew(*snapshot),
             Input::Entry(entry) => self.note(&entry),
-            Input::Open => self.ailing[Way::Following as usize] = None,
+            Input::Open => self.ailing[Connection::Following as usize] = None,
             Input::Lost(way, why) => self.ailing[way as usize] = Some(why),
             Input::Text(title, text) => self.show(title, text),
             Input::Done(notice) => self.notice = Some(notice),
@@ -179,7 +179,7 @@ impl State {
         let pane = self.pane;
         let chosen = [Pane::Fleet, Pane::Queues].map(|pane| self.key_at(pane, self.cursors[pane as usize]));
         self.snapshot = snapshot;
-        self.ailing[Way::Asking as usize] = None;
+        self.ailing[Connection::Asking as usize] = None;
         if self.devices().is_none() {
             self.open_node = None;
         }

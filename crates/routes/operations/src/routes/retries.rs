@@ -3,8 +3,8 @@
 use super::{damaged_run, refuse, runs::ask};
 use axum::{
     Json,
-    extract::State,
-    http::{HeaderMap, StatusCode},
+    extract::{FromRequestParts, State},
+    http::{HeaderMap, StatusCode, request::Parts},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use muster_contract_operations::{
@@ -78,7 +78,7 @@ fn count_failure(counts: &mut BTreeMap<String, u64>, kind: &str) {
 async fn retry(
     State(http): State<HttpState>,
     operator: Operator,
-    (id, headers): (PathText, HeaderMap),
+    RetriedRun { id, headers }: RetriedRun,
     body: Option<JsonBody>,
 ) -> Result<(StatusCode, Json<RunState>), Problem> {
     let (id, key) = (id.id("run")?, read_key(&headers)?);
@@ -173,6 +173,21 @@ fn each_failed(
 
 fn unknown() -> Problem {
     Problem::not_found("there is no such run")
+}
+
+/// The run to retry, and the headers of the request.
+struct RetriedRun {
+    id: PathText,
+    headers: HeaderMap,
+}
+
+impl FromRequestParts<HttpState> for RetriedRun {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        let id = PathText::from_request_parts(parts, http).await?;
+        Ok(Self { id, headers: parts.headers.clone() })
+    }
 }
 
 /// More than a client may name in a submission, since a run for all devices may fail on any number of them; still a row that

@@ -1,7 +1,7 @@
 //! What a checkpoint says of each thing. Only texts, whole numbers, truth values and null, and ratios: everybody writes
 //! those in the same letters.
 
-use crate::translate::{show_state, workers};
+use muster_contract_simulation::{count_workers, state_word};
 use muster_model::{
     ChunkRecord, FrameTaskId, FrameTaskRecord, IdRange, QuarantineRecord, Ratio, RendererRecord,
     RendererView, ReplayRecord, SessionId, SessionRecord, StatusView, Timestamp,
@@ -13,7 +13,7 @@ pub(super) fn worker(record: &RendererRecord, view: Option<&RendererView>) -> Va
     let task = view.and_then(|view| view.tasks.first());
     json!({
         "workerId": record.id.as_str(),
-        "state": view.map_or(record.state.as_str(), |view| show_state(view.state, view.zombie)),
+        "state": view.map_or(record.state.as_str(), |view| state_word(view.state, view.zombie)),
         "stateSince": record.state_since.0,
         "lastHeartbeat": millis(view.and_then(|view| view.last_heartbeat).or(record.last_heartbeat)),
         "currentTask": task.map(|task| task.id.to_string()),
@@ -136,7 +136,7 @@ pub(super) fn fragment_path(session: &SessionRecord, task: &FrameTaskRecord) -> 
 /// How everything stood.
 pub(super) fn metrics(status: &StatusView) -> Value {
     json!({
-        "workers": workers(status),
+        "workers": count_workers(status),
         "queueDepthSummary": ratio(status.queue_depth),
         "liveTasks": status.live,
         "returnedTasks": status.returned,

@@ -2,12 +2,12 @@
 
 use crate::output::hex;
 use hmac::{Hmac, KeyInit, Mac};
+use muster_contract_simulation::PushResponse;
 use muster_model::Name;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
     header::{CONTENT_TYPE, HeaderName},
 };
-use serde::Deserialize;
 use sha2::Sha256;
 use std::{
     collections::HashMap,
@@ -37,7 +37,7 @@ pub(super) struct Push<'a> {
     /// SHA-256 of the worker's token.
     pub(super) key: &'a [u8; 32],
     /// The body, as JSON.
-    pub(super) body: String,
+    pub(super) body: Vec<u8>,
 }
 
 /// Why a call was not acknowledged.
@@ -111,13 +111,14 @@ impl Courier {
         let request = client
             .request(method, url)
             .header(CONTENT_TYPE, "application/json")
-            .header(SIGNATURE, signature(push.key, push.body.as_bytes()))
+            .header(SIGNATURE, signature(push.key, &push.body))
             .body(push.body.clone());
         let answer = request.send().await?;
         if !answer.status().is_success() {
             return Err(PushError::Status(answer.status()));
         }
-        let answer: Answer = serde_json::from_slice(&read(answer).await?).map_err(|_| PushError::NoAck)?;
+        let answer: PushResponse =
+            serde_json::from_slice(&read(answer).await?).map_err(|_| PushError::NoAck)?;
         if answer.ack { Ok(()) } else { Err(PushError::NoAck) }
     }
 
@@ -135,12 +136,6 @@ impl Courier {
             lanes.remove(endpoint);
         }
     }
-}
-
-/// What a worker answers.
-#[derive(Deserialize)]
-struct Answer {
-    ack: bool,
 }
 
 /// Lower-case hexadecimal digits of the HMAC-SHA-256 over a body's bytes.

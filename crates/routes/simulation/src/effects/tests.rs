@@ -138,7 +138,11 @@ async fn start(store: &Arc<MemoryStore>) -> Coordinator {
 
 fn describe() -> Describe {
     Arc::new(|handout| {
-        Box::pin(async move { Ok(json!({"taskId": handout.task.to_string(), "attempt": handout.attempt})) })
+        Box::pin(async move {
+            Ok(json!({"taskId": handout.task.to_string(), "attempt": handout.attempt})
+                .to_string()
+                .into_bytes())
+        })
     })
 }
 

@@ -32,7 +32,6 @@ mod walk;
 mod tests;
 
 pub use error::{OutputError, PathFault};
-pub(crate) use session::Submitted;
 pub use session::{AcceptedRange, CompletionsFile, SessionFiles};
 pub(crate) use walk::hex;
 

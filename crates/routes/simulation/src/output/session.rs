@@ -8,13 +8,12 @@ use super::{
     fragment::{META, as_fault, fragment_file},
     part::Part,
 };
+use muster_contract_simulation::SubmittedResult;
 use muster_manifest::{
     COMPLETIONS, CompletionLine, FragmentName, FrameRange, GivenUpRange, MergeError, MergeOptions,
     MergeReport, Replay, SESSION, Session, merge_directory,
 };
 use muster_model::{self as model, Name, ReplayRecord, SessionId};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::{collections::HashMap, ffi::OsStr, io::Read};
 
 /// A session as its files tell of it.
@@ -51,7 +50,7 @@ impl CompletionsFile<'_> {
     /// # Errors
     /// If the disk refuses.
     pub fn add(&mut self, chunk: u64, result: &str) -> Result<(), OutputError> {
-        let submitted: Submitted = serde_json::from_str(result).unwrap_or_default();
+        let submitted: SubmittedResult = serde_json::from_str(result).unwrap_or_default();
         let line = CompletionLine {
             global_id_chunk_id: chunk,
             pose_files: submitted.pose_files,
@@ -62,16 +61,6 @@ impl CompletionsFile<'_> {
         }
         self.0.write(line.to_line().as_bytes())
     }
-}
-
-/// The parts of a kept completion that the manifest shows.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Submitted {
-    #[serde(default)]
-    pub(crate) pose_files: Option<Vec<String>>,
-    #[serde(default)]
-    pub(crate) metrics_snapshot: Option<Box<RawValue>>,
 }
 
 impl OutputRoot {

@@ -8,10 +8,12 @@ use crate::{
     output::TaskFiles,
     pages::pages,
     simulation::{Simulation, Trouble},
-    translate::{FRAGMENT_BYTES, Handed, Manifest, phrase, read_completion},
-    wire::{Accepted, CompleteRequest},
 };
 use axum::{Extension, Json};
+use muster_contract_simulation::{
+    AssignedRange, CompleteRequest, CompleteResponse, Manifest, ReceivedCompletion, limit, phrase,
+    read_completion,
+};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBytes, PathText, Problem, Renderer};
 use muster_model::{Completion, FrameRange, FrameRejection, FrameTaskId, FrameTaskRecord, Name, Rejection};
@@ -30,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     params(("id" = String, Path, description = "The task")),
     request_body = CompleteRequest,
     responses(
-        (status = 200, description = "The range is done, now or before", body = Accepted),
+        (status = 200, description = "The range is done, now or before", body = CompleteResponse),
         (status = 404, description = "There is no such task"),
         (status = 409, description = "The worker does not hold the task any more, the attempt was completed with another content, or frames were dropped in a strict session"),
         (status = 410, description = "The worker was removed"),
@@ -41,7 +43,7 @@ async fn complete(
     Extension(simulation): Extension<Simulation>,
     id: PathText,
     JsonBytes { bytes, value }: JsonBytes,
-) -> Result<Json<Accepted>, Problem> {
+) -> Result<Json<CompleteResponse>, Problem> {
     let task: FrameTaskId = id.id("task")?;
     check_claim(&caller, &value)?;
     let handed = read_completion(&value, &String::from_utf8_lossy(&bytes))?;
@@ -58,7 +60,7 @@ struct HandIn<'a> {
     simulation: &'a Simulation,
     worker: Name,
     task: FrameTaskId,
-    handed: Handed,
+    handed: ReceivedCompletion,
 }
 
 /// What a fragment says, and its bytes where they are to be kept.
@@ -68,7 +70,7 @@ struct Found {
 }
 
 impl HandIn<'_> {
-    async fn carry_out(&self) -> Result<Accepted, Problem> {
+    async fn carry_out(&self) -> Result<CompleteResponse, Problem> {
         let body = self.simulation.0.bodies.get(&self.task.session).await.map_err(task_or_refusal)?;
         let output = &*body.output;
         let found = match &self.handed.manifest {
@@ -101,15 +103,9 @@ impl HandIn<'_> {
         placed.await.map_err(|error| trouble(error, MANIFEST))
     }
 
-    async fn ask(&self, completion: &Completion) -> Result<Accepted, Refusal> {
+    async fn ask(&self, completion: &Completion) -> Result<CompleteResponse, Refusal> {
         let reply = self.simulation.0.coordinator.ask(completion.clone()).await?;
-        Ok(Accepted {
-            accepted: true,
-            repeated: reply.repeated,
-            task_id: self.task.to_string(),
-            worker_id: reply.worker.to_string(),
-            attempt: reply.attempt,
-        })
+        Ok(CompleteResponse::new(&self.task, &reply))
     }
 
     /// A fragment without its completion must not be merged. Where it cannot be moved, the log tells.
@@ -154,13 +150,13 @@ impl HandIn<'_> {
             return self.late(record).await;
         }
         if record.digest == Some(self.handed.digest) {
-            // Taken before; the file may be gone by now.
+            // Acknowledgement before; the file may be gone by now.
             return Ok(self.without_fragment(&record, record.ids.chunk));
         }
         let (place, chunk, path) = (Box::<str>::from(output), record.ids.chunk, path.to_owned());
         let _place = self.simulation.0.reading.acquire().await;
         let read = self.simulation.on_disk(move |root| {
-            root.read_fragment(TaskFiles { output: &place, chunk }, &path, FRAGMENT_BYTES)
+            root.read_fragment(TaskFiles { output: &place, chunk }, &path, limit::FRAGMENT_BYTES)
         });
         self.found(read.await.map_err(|error| trouble(error, BY_PATH))?.into())
     }
@@ -180,8 +176,10 @@ impl HandIn<'_> {
     }
 
     fn without_fragment(&self, record: &FrameTaskRecord, chunk: u64) -> Found {
-        let completion =
-            self.handed.for_range(self.task.clone(), &self.worker, (record_range(record), chunk));
+        let completion = self.handed.for_range(
+            &self.worker,
+            AssignedRange { task: self.task.clone(), range: record_range(record), chunk },
+        );
         Found { completion, fragment: None }
     }
 }

@@ -1,11 +1,11 @@
 //! The catalogue of workers, and what operators do to them (S6, S9, S11).
 
 use super::{operate, order, refuse, worker_name};
-use crate::{
-    translate::{read_broadcast, read_reason, show_detail, show_worker},
-    wire::{BroadcastRequest, Broadcasted, ReasonRequest, WorkerDetail, WorkerList},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{
+    BroadcastRequest, BroadcastResponse, ReasonRequest, Worker, WorkerDetail, WorkerList, read_broadcast,
+    read_reason,
+};
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{FrameQuery, FrameView, Name, RendererView, ask::frames};
 use muster_store::Page;
@@ -48,7 +48,7 @@ async fn list(
         .into_iter()
         .map(|view| (view.id.clone(), view))
         .collect();
-    let workers = items.iter().map(|record| show_worker(record, views.get(&record.id))).collect();
+    let workers = items.iter().map(|record| Worker::new(record, views.get(&record.id))).collect();
     Ok(Json(WorkerList { workers, next }))
 }
 
@@ -120,16 +120,16 @@ async fn quarantine(
     post, path = "/api/v1/workers/broadcast", operation_id = "broadcast", tag = "simulation",
     security(("operator" = [])),
     request_body = BroadcastRequest,
-    responses((status = 200, description = "All workers are told; it outlives restarts", body = Broadcasted))
+    responses((status = 200, description = "All workers are told; it outlives restarts", body = BroadcastResponse))
 )]
 async fn broadcast(
     operator: Operator,
     State(http): State<HttpState>,
     JsonBody(body): JsonBody,
-) -> Result<Json<Broadcasted>, Problem> {
-    let (command, pause) = read_broadcast(&body)?;
-    order(&http, &operator, frames::Broadcast { pause }).await?;
-    Ok(Json(Broadcasted { command, paused: pause }))
+) -> Result<Json<BroadcastResponse>, Problem> {
+    let broadcast = read_broadcast(&body)?;
+    order(&http, &operator, frames::Broadcast { pause: broadcast.paused }).await?;
+    Ok(Json(broadcast))
 }
 
 async fn detail(http: &HttpState, worker: Name) -> Result<Json<WorkerDetail>, Problem> {
@@ -138,7 +138,7 @@ async fn detail(http: &HttpState, worker: Name) -> Result<Json<WorkerDetail>, Pr
         .coordinator
         .read(move |store| Ok((store.renderer(&worker)?, store.transitions(&worker, TRANSITIONS_MAX)?)));
     match found.await.map_err(refuse)? {
-        (Some(record), transitions) => Ok(Json(show_detail(&record, view.first(), transitions))),
+        (Some(record), transitions) => Ok(Json(WorkerDetail::new(&record, view.first(), transitions))),
         (None, _) => Err(Problem::not_found("there is no such worker")),
     }
 }

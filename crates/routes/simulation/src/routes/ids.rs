@@ -1,14 +1,13 @@
 //! Ids: more of them, and chunks that are never used again (S1, S12, S13, S17).
 
 use super::{ask, check_claim, order, refuse, session_id};
-use crate::{
-    translate::{CHUNK_WORDS, read_chunk_state, read_reason, read_request_for_ids, show_chunk, show_ids},
-    wire::{Chunk, ChunkList, ChunkStateWord, IdChunk, IdRangeRequest, ReasonRequest},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{
+    Chunk, ChunkList, ChunkStateWord, IdChunk, IdRangeRequest, ReasonRequest, read_id_request, read_reason,
+};
 use muster_coordinator::Coordinator;
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem, Renderer};
-use muster_model::{ChunkRecord, ask::frames::RetireChunk};
+use muster_model::{ChunkRecord, ChunkState, ask::frames::RetireChunk};
 use muster_store::{ChunkFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -34,8 +33,8 @@ async fn more(
     JsonBody(body): JsonBody,
 ) -> Result<Json<IdChunk>, Problem> {
     check_claim(&caller, &body)?;
-    let ids = ask(&http.coordinator, read_request_for_ids(&body, caller.0)?).await?;
-    Ok(Json(show_ids(ids)))
+    let ids = ask(&http.coordinator, read_id_request(&body, caller.0)?).await?;
+    Ok(Json(ids.into()))
 }
 
 /// Lists granted chunks, by number.
@@ -59,12 +58,12 @@ async fn list(
     params: Params,
 ) -> Result<Json<ChunkList>, Problem> {
     params.only(&["state", "session", "after", "limit"])?;
-    let state = params.opt_choice("state", &CHUNK_WORDS)?.and_then(read_chunk_state);
+    let state = params.opt_choice("state", &ChunkStateWord::ALL)?.and_then(ChunkState::from_word);
     let session = params.opt_text("session").map(session_id).transpose()?;
     let (filter, page) = (ChunkFilter { state, session }, params.cursor()?);
     let read = http.coordinator.read(move |store| store.chunks(&filter, &page)).await;
     let Page { items, next } = read.map_err(refuse)?;
-    Ok(Json(ChunkList { chunks: items.into_iter().map(show_chunk).collect(), next }))
+    Ok(Json(ChunkList { chunks: items.into_iter().map(Chunk::from).collect(), next }))
 }
 
 /// Retires a chunk; the range it was given out with is done anew.
@@ -91,7 +90,7 @@ async fn retire(
     let number = known.ids.chunk;
     let request = RetireChunk { chunk: number, task: Some(known.task), reason };
     order(&http, &operator, request).await?;
-    chunk(coordinator, number).await.map(|chunk| Json(show_chunk(chunk)))
+    chunk(coordinator, number).await.map(|chunk| Json(chunk.into()))
 }
 
 async fn chunk(coordinator: &Coordinator, number: u64) -> Result<ChunkRecord, Problem> {

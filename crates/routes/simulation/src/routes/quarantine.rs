@@ -1,11 +1,8 @@
 //! Files set apart, and the people who look at them (S15).
 
 use super::{order, refuse};
-use crate::{
-    translate::{read_note, show_entry},
-    wire::{ConfirmRequest, EntryList, QuarantineEntry},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{ConfirmRequest, EntryList, QuarantineEntry, read_note};
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{EntryId, QuarantineRecord, ask::frames::Confirm};
 use muster_store::Page;
@@ -37,7 +34,7 @@ async fn list(
     let page = params.cursor()?;
     let Page { items, next } =
         http.coordinator.read(move |store| store.quarantine(&page)).await.map_err(refuse)?;
-    Ok(Json(EntryList { entries: items.into_iter().map(show_entry).collect(), next }))
+    Ok(Json(EntryList { entries: items.into_iter().map(QuarantineEntry::from).collect(), next }))
 }
 
 /// Says that a person has looked at an entry.
@@ -62,7 +59,7 @@ async fn confirm(
     let id: EntryId = id.id("entry of the quarantine")?;
     let record = Box::new(entry(&http, id.clone()).await?);
     order(&http, &operator, Confirm { record, note }).await?;
-    entry(&http, id).await.map(|entry| Json(show_entry(entry)))
+    entry(&http, id).await.map(|entry| Json(entry.into()))
 }
 
 async fn entry(http: &HttpState, id: EntryId) -> Result<QuarantineRecord, Problem> {

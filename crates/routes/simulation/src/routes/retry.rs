@@ -1,12 +1,9 @@
 //! Failed frames are rendered again (S26b).
 
 use super::{refuse, session_id, sessions::session};
-use crate::{
-    pages::pages,
-    translate::read_retry,
-    wire::{RetryRequest, Session},
-};
+use crate::pages::pages;
 use axum::{Json, extract::State};
+use muster_contract_simulation::{RetryRequest, Session, read_retry};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBody, Operator, PathText, Problem};
 use muster_model::{

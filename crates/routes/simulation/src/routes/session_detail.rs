@@ -1,14 +1,11 @@
 //! One session with everything about it (S26, S4).
 
 use super::{refuse, session_id};
-use crate::{
-    translate::{
-        Covered, Coverer, eta_seconds, frames_a_second, read_parts, show_completed, show_diagnostic,
-        show_replay, show_session, show_task,
-    },
-    wire::{CompletedRange, DiagnosticList, JsonText, Replay, SessionDetail, TaskList},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{
+    CompletedRange, CoverageMap, CoverageMapBuilder, Diagnostic, DiagnosticList, JsonText, Replay, Session,
+    SessionDetail, SessionTask, TaskList, eta_seconds, frames_a_second, read_parts,
+};
 use muster_http::{HttpState, Operator, Params, PathText, Problem};
 use muster_model::{
     FrameQuery, FrameTaskStatus, FrameView, SessionId, SessionRecord, SessionStatus, SessionView,
@@ -66,7 +63,7 @@ async fn tasks(
     params.only(&["after", "limit"])?;
     let (id, page) = (session_id(&id)?, params.cursor()?);
     let Page { items, next } = of_session(&http, id, move |store, id| store.frame_tasks(id, &page)).await?;
-    Ok(Json(TaskList { tasks: items.into_iter().map(show_task).collect(), next }))
+    Ok(Json(TaskList { tasks: items.into_iter().map(SessionTask::from).collect(), next }))
 }
 
 /// Lists what happened to a session's ranges and workers, and what workers said, newest first.
@@ -97,7 +94,7 @@ async fn diagnostics(
         store.diagnostics(&filter, &page)
     });
     let Page { items, next } = lines.await?;
-    Ok(Json(DiagnosticList { diagnostics: items.into_iter().map(show_diagnostic).collect(), next }))
+    Ok(Json(DiagnosticList { diagnostics: items.into_iter().map(Diagnostic::from).collect(), next }))
 }
 
 /// What memory knows of a session; `None` when it is not open.
@@ -149,7 +146,7 @@ fn detail(
         eta_seconds: eta_seconds(record.total_frames.saturating_sub(done), rate).filter(|_| runs),
         scenario,
         cameras: cameras.unwrap_or_else(JsonText::null),
-        session: show_session(record),
+        session: Session::from(record),
     }))
 }
 
@@ -157,8 +154,8 @@ fn cover(
     store: &dyn Reader,
     record: &SessionRecord,
     view: Option<&SessionView>,
-) -> Result<Covered, StoreError> {
-    let mut coverer = Coverer::new(record.total_frames, view);
+) -> Result<CoverageMap, StoreError> {
+    let mut coverer = CoverageMapBuilder::new(record.total_frames, view);
     let mut page = Cursor { after: None, limit: PAGE };
     for _ in 0..TASK_PAGES_MAX {
         let Page { items, next } = store.frame_tasks(&record.id, &page)?;
@@ -183,7 +180,7 @@ fn completed_ranges(store: &dyn Reader, id: &SessionId) -> Result<(Vec<Completed
             if ranges.len() == RANGES_MAX || bytes > RANGES_BYTES_MAX {
                 return Ok((ranges, false));
             }
-            ranges.push(show_completed(task));
+            ranges.push(CompletedRange::from(task));
         }
         match next {
             None => return Ok((ranges, true)),
@@ -197,7 +194,7 @@ fn replays(store: &dyn Reader, id: &SessionId) -> Result<Vec<Replay>, StoreError
     let mut replays = Vec::new();
     for _ in 0..REPLAY_PAGES_MAX {
         let Page { items, next } = store.replays(id, &page)?;
-        replays.extend(items.iter().map(show_replay));
+        replays.extend(items.iter().map(Replay::from));
         match next {
             Some(next) => page.after = Some(next),
             None => break,

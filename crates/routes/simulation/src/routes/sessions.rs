@@ -1,15 +1,11 @@
 //! Sessions: submit, list, steer (S26).
 
 use super::{order, refuse, session_id, trouble};
-use crate::{
-    output::SessionFiles,
-    simulation::Simulation,
-    translate::{SESSION_WORDS, read_session, read_session_status, show_session},
-    wire::{Session, SessionList, SessionRequest, SessionStatusWord},
-};
+use crate::{output::SessionFiles, simulation::Simulation};
 use axum::{Extension, Json, extract::State, http::StatusCode};
+use muster_contract_simulation::{Session, SessionList, SessionRequest, SessionStatusWord, read_session};
 use muster_http::{HttpState, JsonBytes, Operator, Params, PathText, Problem};
-use muster_model::{SessionId, SessionSubmission, Steering, ask::frames::Steer};
+use muster_model::{SessionId, SessionStatus, SessionSubmission, Steering, ask::frames::Steer};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -68,11 +64,11 @@ async fn list(
     params: Params,
 ) -> Result<Json<SessionList>, Problem> {
     params.only(&["status", "after", "limit"])?;
-    let status = params.opt_choice("status", &SESSION_WORDS)?.and_then(read_session_status);
+    let status = params.opt_choice("status", &SessionStatusWord::ALL)?.and_then(SessionStatus::from_word);
     let page = params.cursor()?;
     let read = http.coordinator.read(move |store| store.sessions(status, &page)).await;
     let Page { items, next } = read.map_err(refuse)?;
-    Ok(Json(SessionList { sessions: items.into_iter().map(show_session).collect(), next }))
+    Ok(Json(SessionList { sessions: items.into_iter().map(Session::from).collect(), next }))
 }
 
 /// Gives out nothing more of a session for now; what is held may be completed.
@@ -168,6 +164,6 @@ async fn claim_directory(
 pub(super) async fn session(http: &HttpState, id: SessionId) -> Result<Json<Session>, Problem> {
     let record = http.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?;
     record
-        .map(|record| Json(show_session(record)))
+        .map(|record| Json(Session::from(record)))
         .ok_or_else(|| Problem::not_found("there is no such session"))
 }

@@ -1,11 +1,8 @@
 //! `GET /api/v1/status`: the state of the whole installation (S7).
 
 use super::refuse;
-use crate::{
-    translate::{show_status, show_warning},
-    wire::{Status, Warning},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{Status, Warning};
 use muster_http::{HttpState, Problem, RendererOrOperator};
 use muster_model::{FrameQuery, FrameView, Millis};
 use muster_store::Cursor;
@@ -26,7 +23,7 @@ async fn status(_: RendererOrOperator, State(http): State<HttpState>) -> Result<
         FrameView::Status(view) => view,
         other => return Err(Problem::internal(&format_args!("the status was shown as {other:?}"))),
     };
-    let mut status = show_status(&view);
+    let mut status = Status::new(&view);
     status.epoch = http.coordinator.epoch();
     // Never from the header Host: that is the caller's word, and the name of the server that the caller asked.
     let leader = http.coordinator.leader_url();
@@ -40,7 +37,7 @@ async fn warnings(http: &HttpState) -> Result<Vec<Warning>, Problem> {
     let page = Cursor { after: None, limit: ALERTS_MAX };
     let alerts = http.coordinator.read(move |store| store.alerts(&page)).await.map_err(refuse)?;
     let since = http.coordinator.now() - DAY;
-    Ok(alerts.items.into_iter().filter(|alert| alert.at >= since).filter_map(show_warning).collect())
+    Ok(alerts.items.into_iter().filter(|alert| alert.at >= since).filter_map(Warning::of).collect())
 }
 
 const ALERTS_MAX: u32 = 1000;

@@ -1,19 +1,17 @@
 //! What happens in a session, as it happens (S26).
 
 use super::{refuse, session_detail::view, session_id};
-use crate::{
-    translate::{eta_seconds, frames_a_second, is_about},
-    wire::Tick,
-};
 use axum::{
     extract::State,
     response::sse::{Event, KeepAlive, Sse},
 };
 use futures_util::{Stream, stream};
+use muster_contract_simulation::{Tick, eta_seconds, frames_a_second};
 use muster_http::{
     HttpState, KEEP_ALIVE, Operator, PathText, Problem, Resume, Subscription, Told, event_of, gone_event,
 };
 use muster_model::{SessionId, SessionRecord, SessionStatus};
+use serde::Deserialize;
 use std::{convert::Infallible, time::Duration};
 use tokio::time::{Interval, MissedTickBehavior};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -151,3 +149,44 @@ async fn record(http: &HttpState, session: &SessionId) -> Result<SessionRecord, 
 
 /// Often enough for people, seldom enough for a server that many watch.
 const TICK: Duration = Duration::from_secs(2);
+
+/// Whether an entry of the feed is about a session: it names the session, or a task of it.
+fn is_about(entry: &str, session: &SessionId) -> bool {
+    // Most entries are about something else; that is seen without reading them.
+    if !entry.contains(session.as_str()) {
+        return false;
+    }
+    let about: About<'_> = serde_json::from_str(entry).unwrap_or_default();
+    let of_task = about.task.and_then(|task| task.rsplit_once('.')).map(|(session, _)| session);
+    about.session == Some(session.as_str()) || of_task == Some(session.as_str())
+}
+
+#[derive(Default, Deserialize)]
+struct About<'a> {
+    session: Option<&'a str>,
+    task: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S26: the stream of a session has what is about it or one of its tasks, and nothing else.
+    #[test]
+    fn entries_are_told_apart() {
+        let session = SessionId::new("s1").unwrap();
+        for own in [r#"{"at":1,"session":"s1"}"#, r#"{"task":"s1.00000100","worker":"w"}"#] {
+            assert!(is_about(own, &session), "{own}");
+        }
+        for other in [
+            r#"{"session":"s11"}"#,
+            r#"{"task":"s11.00000100"}"#,
+            r#"{"worker":"s1"}"#,
+            r#"{"task":"s1"}"#,
+            r#"{"session":7,"task":["s1"]}"#,
+            "s1",
+        ] {
+            assert!(!is_about(other, &session), "{other}");
+        }
+    }
+}

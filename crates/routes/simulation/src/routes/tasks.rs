@@ -1,11 +1,10 @@
 //! Tasks that are given up or placed by hand (S5b, S6).
 
 use super::{ask, check_claim, operate};
-use crate::{
-    translate::{read_assignment, read_fail},
-    wire::{AssignRequest, Assigned, FailRequest, Taken},
-};
 use axum::{Json, extract::State};
+use muster_contract_simulation::{
+    Acknowledgement, AssignRequest, AssignResponse, FailRequest, read_assignment, read_fail,
+};
 use muster_http::{HttpState, JsonBody, Operator, PathText, Problem, Renderer};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -20,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     params(("id" = String, Path, description = "The task")),
     request_body = FailRequest,
     responses(
-        (status = 200, description = "The attempt has ended", body = Taken),
+        (status = 200, description = "The attempt has ended", body = Acknowledgement),
         (status = 404, description = "There is no such task"),
         (status = 409, description = "The worker does not hold the task"),
         (status = 410, description = "The worker was removed"),
@@ -31,11 +30,11 @@ async fn fail(
     State(http): State<HttpState>,
     id: PathText,
     JsonBody(body): JsonBody,
-) -> Result<Json<Taken>, Problem> {
+) -> Result<Json<Acknowledgement>, Problem> {
     let task = id.id("task")?;
     check_claim(&caller, &body)?;
     ask(&http.coordinator, read_fail(&body, task, caller.0)?).await?;
-    Ok(Json(Taken { ok: true }))
+    Ok(Json(Acknowledgement::OK))
 }
 
 /// Gives a waiting task to a worker, before the order of the queue.
@@ -44,7 +43,7 @@ async fn fail(
     security(("operator" = [])),
     request_body = AssignRequest,
     responses(
-        (status = 200, description = "The worker gets it next", body = Assigned),
+        (status = 200, description = "The worker gets it next", body = AssignResponse),
         (status = 404, description = "There is no such task or worker"),
         (status = 409, description = "The task does not wait, or the worker cannot take it"),
     )
@@ -53,9 +52,10 @@ async fn assign(
     operator: Operator,
     State(http): State<HttpState>,
     JsonBody(body): JsonBody,
-) -> Result<Json<Assigned>, Problem> {
+) -> Result<Json<AssignResponse>, Problem> {
     let request = read_assignment(&body)?;
-    let assigned = Assigned { task_id: request.task.to_string(), worker_id: request.worker.to_string() };
+    let assigned =
+        AssignResponse { task_id: request.task.to_string(), worker_id: request.worker.to_string() };
     operate(&http, &operator, request).await?;
     Ok(Json(assigned))
 }

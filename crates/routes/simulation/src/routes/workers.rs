@@ -2,20 +2,18 @@
 
 use super::{OwnPath, ask, check_claim, operate, refuse, trouble, worker_name};
 use crate::{
+    endpoint::{Origin, check_endpoint},
     simulation::Simulation,
-    translate::{
-        Origin, WAIT_MS_MAX, read_heartbeat, read_progress, read_rebind, read_registration, show_beat,
-        wait_of,
-    },
-    wire::{
-        BeatAnswer, HeartbeatRequest, ProgressRequest, RebindRequest, RegisterRequest, Registered, Standing,
-        Taken, TaskAnswer,
-    },
 };
 use axum::{
     Extension, Json,
     extract::State,
     http::{Method, StatusCode},
+};
+use muster_contract_simulation::{
+    Acknowledgement, HeartbeatRequest, HeartbeatResponse, ProgressRequest, RebindRequest, ReceivedRebind,
+    RegisterRequest, RegisterResponse, TaskResponse, WAIT_MS_MAX, WorkerState, phrase_pull, read_heartbeat,
+    read_progress, read_rebind, read_registration, wait_of,
 };
 use muster_coordinator::Refusal;
 use muster_http::{
@@ -23,7 +21,7 @@ use muster_http::{
     RendererOrOperator,
 };
 use muster_model::{
-    Ask, Beat, FrameRejection, Rejection, RendererState,
+    Ask, Beat, RendererState,
     ask::frames::{Rebind, Remove},
 };
 use sha2::{Digest, Sha256};
@@ -48,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     security(("enrolment" = [])),
     request_body = RegisterRequest,
     responses(
-        (status = 201, description = "The worker is registered", body = Registered),
+        (status = 201, description = "The worker is registered", body = RegisterResponse),
         (status = 403, description = "Another token than the enrolment secret, or the worker is in quarantine"),
     )
 )]
@@ -57,18 +55,17 @@ async fn register(
     Peer(peer): Peer,
     Extension(simulation): Extension<Simulation>,
     JsonBytes { bytes, value }: JsonBytes,
-) -> Result<(StatusCode, Json<Registered>), Problem> {
+) -> Result<(StatusCode, Json<RegisterResponse>), Problem> {
     let origin = Origin { peer, allowed: &simulation.0.settings.endpoint_allow };
-    let mut registration = read_registration(&value, &String::from_utf8_lossy(&bytes), origin)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut registration = read_registration(&value, &text, |endpoint| check_endpoint(endpoint, origin))?;
     let coordinator = &simulation.0.coordinator;
     let worker_token = coordinator.new_secret();
     registration.token_hash = Sha256::digest(worker_token.as_bytes()).into();
     let worker_id = registration.worker.to_string();
     let epoch = ask(coordinator, registration).await?.epoch;
-    let heartbeat_interval_ms = coordinator.settings().frames.heartbeat.0;
-    let id_range_endpoint = "/api/v1/id-ranges";
-    let answer = Registered { worker_id, worker_token, id_range_endpoint, heartbeat_interval_ms, epoch };
-    Ok((StatusCode::CREATED, Json(answer)))
+    let interval = coordinator.settings().frames.heartbeat;
+    Ok((StatusCode::CREATED, Json(RegisterResponse::new(worker_id, worker_token, interval, epoch))))
 }
 
 /// Takes a worker's sign of life and tells it what to do.
@@ -77,13 +74,13 @@ async fn register(
     security(("worker" = []), ("worker_token" = [])),
     params(("id" = String, Path, description = "The worker, which must be the token's")),
     request_body = HeartbeatRequest,
-    responses((status = 200, description = "Where the worker stands, and what it is to do", body = BeatAnswer))
+    responses((status = 200, description = "Where the worker stands, and what it is to do", body = HeartbeatResponse))
 )]
 async fn heartbeat(
     OwnPath(worker): OwnPath,
     State(http): State<HttpState>,
     JsonBody(body): JsonBody,
-) -> Result<Json<BeatAnswer>, Problem> {
+) -> Result<Json<HeartbeatResponse>, Problem> {
     beat(&http, read_heartbeat(&body, worker)?).await
 }
 
@@ -99,7 +96,7 @@ async fn heartbeat(
             minimum = 0, maximum = 9_007_199_254_740_991_i64),
     ),
     responses(
-        (status = 200, description = "A task, or null", body = TaskAnswer),
+        (status = 200, description = "A task, or null", body = TaskResponse),
         (status = 410, description = "The worker was removed"),
         (status = 422, description = "A parameter has a value it cannot have"),
     )
@@ -109,7 +106,7 @@ async fn pull(
     OwnPath(worker): OwnPath,
     Extension(simulation): Extension<Simulation>,
     (params, place): (Params, Place),
-) -> Result<Json<TaskAnswer>, Problem> {
+) -> Result<Json<TaskResponse>, Problem> {
     if method == Method::HEAD {
         // Its answer would be thrown away, and the task in it with it.
         return Err(Problem::method_not_allowed("HEAD"));
@@ -117,15 +114,13 @@ async fn pull(
     params.only(&["wait_ms"])?;
     let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
     place.wait_apart(wait)?;
-    let asked = simulation.0.coordinator.ask_for_frames(worker, wait).await;
-    if let Err(Refusal::Rejected(Rejection::Frames(FrameRejection::Lost))) = &asked {
-        return Ok(Json(TaskAnswer { task: None, commands: vec!["reregister"] }));
-    }
-    let task = match asked.map_err(refuse)? {
-        Some(handout) => Some(simulation.offer(*handout).await.map_err(|error| trouble(error, ""))?),
-        None => None,
+    let task = match simulation.0.coordinator.ask_for_frames(worker, wait).await {
+        Ok(Some(handout)) => Some(simulation.offer(*handout).await.map_err(|error| trouble(error, ""))?),
+        Ok(None) => None,
+        Err(Refusal::Rejected(rejection)) => return phrase_pull(&rejection).map(Json),
+        Err(other) => return Err(refuse(other)),
     };
-    Ok(Json(TaskAnswer { task, commands: Vec::new() }))
+    Ok(Json(TaskResponse { task, commands: Vec::new() }))
 }
 
 /// Takes a worker's report of how far it is.
@@ -135,7 +130,7 @@ async fn pull(
     params(("id" = String, Path, description = "The worker, which must be the token's")),
     request_body = ProgressRequest,
     responses(
-        (status = 200, description = "Taken note of", body = Taken),
+        (status = 200, description = "Acknowledgement note of", body = Acknowledgement),
         (status = 404, description = "There is no such session or task"),
         (status = 409, description = "The worker does not hold that task, or it is not clear which"),
         (status = 410, description = "The worker was removed"),
@@ -145,10 +140,10 @@ async fn progress(
     OwnPath(worker): OwnPath,
     State(http): State<HttpState>,
     JsonBody(body): JsonBody,
-) -> Result<Json<Taken>, Problem> {
+) -> Result<Json<Acknowledgement>, Problem> {
     let progress = read_progress(&body, worker)?;
     ask(&http.coordinator, progress).await?;
-    Ok(Json(Taken { ok: true }))
+    Ok(Json(Acknowledgement::OK))
 }
 
 /// Takes what a worker says that comes back after a new term began.
@@ -157,7 +152,7 @@ async fn progress(
     security(("worker" = []), ("worker_token" = [])),
     request_body = RebindRequest,
     responses(
-        (status = 200, description = "Where the worker stands, and what it is to do", body = BeatAnswer),
+        (status = 200, description = "Where the worker stands, and what it is to do", body = HeartbeatResponse),
         (status = 404, description = "There is no such task"),
         (status = 409, description = "The worker knows a later epoch than this server"),
         (status = 410, description = "The worker was removed"),
@@ -167,9 +162,9 @@ async fn rebind(
     caller: Renderer,
     State(http): State<HttpState>,
     JsonBody(body): JsonBody,
-) -> Result<Json<BeatAnswer>, Problem> {
+) -> Result<Json<HeartbeatResponse>, Problem> {
     check_claim(&caller, &body)?;
-    let (held, epoch) = read_rebind(&body)?;
+    let ReceivedRebind { held, epoch } = read_rebind(&body)?;
     let own = http.coordinator.epoch();
     if epoch.is_some_and(|epoch| epoch > own) {
         return Err(Problem::conflict(format!("this server is of epoch {own}, another leads by now")));
@@ -183,7 +178,7 @@ async fn rebind(
     security(("operator" = []), ("worker" = []), ("worker_token" = [])),
     params(("id" = String, Path, description = "The worker; a worker may remove itself")),
     responses(
-        (status = 200, description = "The worker is removed, or was before", body = Standing),
+        (status = 200, description = "The worker is removed, or was before", body = WorkerState),
         (status = 404, description = "There is no such worker"),
     )
 )]
@@ -191,7 +186,7 @@ async fn remove(
     caller: RendererOrOperator,
     State(http): State<HttpState>,
     PathText(id): PathText,
-) -> Result<Json<Standing>, Problem> {
+) -> Result<Json<WorkerState>, Problem> {
     let request = |itself| Ok(Remove { worker: worker_name(&id)?, itself });
     match &caller {
         RendererOrOperator::Renderer(renderer) => {
@@ -200,9 +195,9 @@ async fn remove(
         }
         RendererOrOperator::Operator(operator) => operate(&http, operator, request(false)?).await?,
     }
-    Ok(Json(Standing { worker_id: id, state: RendererState::Removed.as_str() }))
+    Ok(Json(WorkerState { worker_id: id, state: RendererState::Removed.as_str() }))
 }
 
-async fn beat(http: &HttpState, request: impl Ask<Reply = Beat>) -> Result<Json<BeatAnswer>, Problem> {
-    ask(&http.coordinator, request).await.map(show_beat).map(Json)
+async fn beat(http: &HttpState, request: impl Ask<Reply = Beat>) -> Result<Json<HeartbeatResponse>, Problem> {
+    ask(&http.coordinator, request).await.map(HeartbeatResponse::new).map(Json)
 }

@@ -107,7 +107,7 @@ fn a_session_comes_back_whole(fixture: &mut dyn Fixture) {
     }
 }
 
-fn full_range((start, status): (u64, FrameTaskStatus)) -> FrameTaskRecord {
+fn full_range(start: u64, status: FrameTaskStatus) -> FrameTaskRecord {
     FrameTaskRecord {
         end: MOST,
         status,
@@ -133,7 +133,7 @@ fn full_range((start, status): (u64, FrameTaskStatus)) -> FrameTaskRecord {
 fn a_range_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut desk = Desk::open(fixture);
     let starts = [0, 1, 2, 99, 100, 1_000_000, FrameTaskId::START_MAX];
-    let full = starts.into_iter().zip(FrameTaskStatus::ALL).map(full_range);
+    let full = starts.into_iter().zip(FrameTaskStatus::ALL).map(|(start, status)| full_range(start, status));
     let written: Vec<FrameTaskRecord> = full.chain([range(2, 0)]).collect();
     desk.commit(written.iter().cloned().map(changed));
     let desk = desk.reopen(fixture);

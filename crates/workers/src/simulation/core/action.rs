@@ -1,6 +1,7 @@
 //! What the core wants done.
 
 use super::{super::Task, Refusal, Trouble};
+use muster_contract_simulation::{FailRequest, HeartbeatRequest, ProgressRequest, RebindRequest};
 use muster_model::{Millis, Ratio};
 use muster_worker_kit::Text;
 use std::sync::Arc;
@@ -45,21 +46,13 @@ pub enum Action {
     Note(Note),
 }
 
-/// A sign of life (S2).
+/// A heartbeat to be sent (S2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Recognises the answer.
+    /// Recognises the response.
     pub number: u64,
-    /// How full the fullest queue is.
-    pub queue: Ratio,
-    /// How busy the GPU is, as the renderers say.
-    pub gpu: Ratio,
-    /// The last frame that was made.
-    pub last_frame: Option<u64>,
-    /// In a word.
-    pub status: &'static str,
-    /// How long the previous one took.
-    pub rtt: Option<Millis>,
+    /// The heartbeat.
+    pub request: HeartbeatRequest,
 }
 
 /// What a worker tells a master of a newer term (S19).
@@ -86,19 +79,13 @@ pub struct Work {
     pub task: Arc<Task>,
 }
 
-/// How far a work is (S4).
+/// A report of progress to be sent (S4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Recognises the answer.
+    /// Recognises the response.
     pub number: u64,
-    /// Of which task.
-    pub task: Arc<Task>,
-    /// How far.
-    pub seen: Seen,
-    /// How full its queue was at most since the last one.
-    pub queue_max: Ratio,
-    /// What is worth a line in the log of the master.
-    pub diagnostics: Vec<Text>,
+    /// The report.
+    pub request: ProgressRequest,
 }
 
 /// What a work came to.
@@ -116,10 +103,33 @@ pub enum Report {
         /// Which.
         task: Text,
         /// Which try.
-        attempt: u32,
+        attempt: u16,
         /// Reason, for people.
         error: Text,
     },
+}
+
+impl Rebind {
+    /// The request for one of the held tasks, or for none: the contract has room for one task only (S19).
+    #[must_use]
+    pub fn request(&self, worker: Text, task: Option<Arc<Task>>) -> RebindRequest {
+        let (epoch, last_frame, state) = (self.epoch, self.last_frame, self.state.clone());
+        RebindRequest { worker, epoch, task, last_frame, state }
+    }
+}
+
+impl Report {
+    /// The body of the request.
+    #[must_use]
+    pub fn body(&self, worker: &Text) -> Vec<u8> {
+        match self {
+            Self::Complete { body, .. } => body.as_bytes().to_vec(),
+            Self::Fail { attempt, error, .. } => {
+                let (worker, error) = (worker.clone(), error.clone());
+                FailRequest { worker, attempt: Some(*attempt), error }.to_bytes()
+            }
+        }
+    }
 }
 
 /// What a master answers to a registration (S1).
@@ -129,50 +139,6 @@ pub struct Registration {
     pub interval: Millis,
     /// Its term.
     pub epoch: u64,
-}
-
-/// What a master answers to a heartbeat or a rebind (S2).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// Where the worker stands.
-    pub state: Option<Text>,
-    /// The master's term.
-    pub epoch: Option<u64>,
-    /// How fast it may render.
-    pub pace: Option<Ratio>,
-    /// What it is to do.
-    pub orders: Vec<Order>,
-}
-
-/// One of `commands[]` (S2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Tell what is held here.
-    Rebind,
-    /// Stop everything and register anew.
-    Reregister,
-    /// Stand still.
-    Pause,
-    /// Go on.
-    Resume,
-    /// End this task.
-    Stop(Text),
-}
-
-/// What a master answers to a pull (S3).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pulled {
-    /// Nothing for now.
-    Nothing,
-    /// A task.
-    Task(Box<Task>),
-    /// Something that cannot be one.
-    Wrong {
-        /// Which, where that can be told.
-        task: Option<(Text, u32)>,
-        /// Why not.
-        why: Text,
-    },
 }
 
 /// How far a renderer is; every number counts from the beginning of its range.

@@ -1,15 +1,16 @@
 //! S2, S19: heartbeats, what the master says to them, and rebinding to a new master.
 
 use super::{
-    Action, Beat, Core, Heard, Loss, Note, Order, Rebind, Refusal, STILL, Trouble, farewell::Farewell,
-    link::Link, work::Held,
+    Action, Beat, Core, Loss, Note, Rebind, Refusal, STILL, Trouble, farewell::Farewell, link::Link,
+    work::Held,
 };
+use muster_contract_simulation::{HeartbeatRequest, HeartbeatResponse, Order};
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::Text;
 
 impl Core {
     /// A heartbeat was answered, or was not.
-    pub fn beaten(&mut self, number: u64, answer: Result<Heard, Trouble>, now: Timestamp) {
+    pub fn beaten(&mut self, number: u64, answer: Result<HeartbeatResponse, Trouble>, now: Timestamp) {
         self.fence(now);
         let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
         if !bound.awaits(number) {
@@ -23,7 +24,7 @@ impl Core {
             }
             Ok(heard) => {
                 bound.answered(number, now);
-                self.miss_pause(&heard.orders);
+                self.miss_pause(&heard.commands);
                 self.hear(heard, now);
             }
             Err(Trouble::NoAnswer(_)) => bound.failed(number),
@@ -38,7 +39,7 @@ impl Core {
     }
 
     /// A rebind was answered, or was not.
-    pub fn rebound(&mut self, number: u64, answer: Result<Heard, Trouble>, now: Timestamp) {
+    pub fn rebound(&mut self, number: u64, answer: Result<HeartbeatResponse, Trouble>, now: Timestamp) {
         self.fence(now);
         let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
         let asked = bound.rebind.asking.take_if(|(asked, _)| *asked == number);
@@ -86,11 +87,13 @@ impl Core {
         let most = |of: fn(&Held) -> Ratio| running().map(of).max().unwrap_or_default();
         self.actions.push_back(Action::Beat(Beat {
             number,
-            queue: most(|held| held.seen.queue),
-            gpu: most(|held| held.seen.gpu),
-            last_frame: self.last_frame,
-            status,
-            rtt: bound.rtt,
+            request: HeartbeatRequest {
+                queue_ratio: most(|held| held.seen.queue),
+                gpu_usage: Some(most(|held| held.seen.gpu)),
+                last_frame: self.last_frame,
+                status: status.into(),
+                rtt: bound.rtt,
+            },
         }));
     }
 
@@ -119,13 +122,13 @@ impl Core {
     }
 
     /// Does what the master says.
-    fn hear(&mut self, heard: Heard, now: Timestamp) {
+    fn hear(&mut self, heard: HeartbeatResponse, now: Timestamp) {
         self.epoch = self.epoch.max(heard.epoch.unwrap_or_default());
-        self.allowed = heard.pace.unwrap_or(self.allowed);
+        self.allowed = heard.backpressure.map_or(self.allowed, |backpressure| backpressure.factor);
         if let Link::Bound(bound) = &mut self.link {
             bound.rebind.is_wanted |= self.epoch > bound.epoch;
         }
-        for order in heard.orders {
+        for order in heard.commands {
             self.obey(order, now);
         }
         if let Some(state) = heard.state {

@@ -17,8 +17,7 @@ mod work;
 mod tests;
 
 pub use action::{
-    Action, Beat, End, Heard, Loss, Note, Offer, Order, Over, Progress, Pulled, Rebind, Registration, Report,
-    Seen, Status, Work,
+    Action, Beat, End, Loss, Note, Offer, Over, Progress, Rebind, Registration, Report, Seen, Status, Work,
 };
 pub use muster_worker_kit::{Refusal, Trouble};
 

@@ -2,11 +2,12 @@
 
 use super::{
     super::Task,
-    Action, Core, Loss, Note, Offer, Pulled, Report, Trouble, Work,
+    Action, Core, Loss, Note, Offer, Report, Trouble, Work,
     beat::GONE,
     link::{BACKOFF, Link},
     work::Held,
 };
+use muster_contract_simulation::PullReply;
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Text;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ enum Verdict {
 
 impl Core {
     /// A pull was answered, or was not.
-    pub fn pulled(&mut self, number: u64, answer: Result<Pulled, Trouble>, now: Timestamp) {
+    pub fn pulled(&mut self, number: u64, answer: Result<PullReply, Trouble>, now: Timestamp) {
         self.fence(now);
         let Some((_, asked_at)) = self.pulls.asking.take_if(|(asked, _)| *asked == number) else {
             return self.settle(now);
@@ -42,9 +43,9 @@ impl Core {
         // A master that answers at once must not be asked without end.
         self.pulls.next_at = now.max(asked_at + PAUSE);
         match answer {
-            Ok(Pulled::Nothing) => {}
-            Ok(Pulled::Task(task)) => self.take_pulled(*task, now),
-            Ok(Pulled::Wrong { task, why }) => self.turn_down(task, why),
+            Ok(PullReply::Nothing) => {}
+            Ok(PullReply::Task(task)) => self.take_pulled(*task, now),
+            Ok(PullReply::Wrong { task, why }) => self.turn_down(task, why),
             Err(Trouble::NoAnswer(asked)) => {
                 self.pulls.next_at = now + BACKOFF.patience(self.pulls.tries, asked)
             }
@@ -153,7 +154,7 @@ impl Core {
     }
 
     /// Tells the master that a task will not be done here. Where that is lost, the master hands the task out again.
-    fn turn_down(&mut self, task: Option<(Text, u32)>, why: Text) {
+    fn turn_down(&mut self, task: Option<(Text, u16)>, why: Text) {
         self.note(Note::NotTaken { task: task.as_ref().map(|(task, _)| task.clone()), why: why.clone() });
         if let Some((task, attempt)) = task {
             let work = self.next_number();

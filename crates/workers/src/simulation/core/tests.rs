@@ -9,6 +9,6 @@ mod script;
 mod told;
 mod work;
 
-use super::super::task::tests::example;
+use super::super::example;
 use super::*;
 use script::check;

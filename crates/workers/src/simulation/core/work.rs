@@ -4,6 +4,7 @@ use super::{
     super::Task, Action, Core, End, Loss, Note, Progress, Refusal, Report, Seen, Trouble, beat::GONE,
     link::BACKOFF,
 };
+use muster_contract_simulation::ProgressRequest;
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::Text;
 use std::{collections::VecDeque, sync::Arc};
@@ -78,10 +79,14 @@ impl Core {
             held.progress_at = now + PROGRESS_EVERY;
             self.actions.push_back(Action::Progress(Progress {
                 number: self.last_number,
-                task: held.task.clone(),
-                seen: held.seen,
-                queue_max: std::mem::replace(&mut held.queue_max, held.seen.queue),
-                diagnostics: std::mem::take(&mut held.diagnostics),
+                request: ProgressRequest {
+                    session: held.task.session.clone(),
+                    task: Some(held.task.id.clone()),
+                    processed: held.seen.processed,
+                    max_queue_ratio: std::mem::replace(&mut held.queue_max, held.seen.queue),
+                    dropped: held.seen.dropped,
+                    diagnostics: std::mem::take(&mut held.diagnostics),
+                },
             }));
         }
     }

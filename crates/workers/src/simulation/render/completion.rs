@@ -4,8 +4,9 @@ use super::{
     super::Task,
     output::{Output, OutputError},
 };
+use muster_contract_simulation::{CompleteRequest, JsonText, Manifest};
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
 /// What a renderer made.
@@ -30,51 +31,32 @@ pub(super) struct Finished {
     pub(super) rendered: Rendered,
 }
 
-/// The message; written once, so that every try has the same bytes.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Completion<'a> {
-    worker_id: &'a str,
-    attempt: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    manifest_fragment: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    manifest_fragment_path: Option<String>,
-    pose_files: Vec<String>,
-    metrics_snapshot: Value,
-}
-
 impl Finished {
     /// Puts all of it on disk and gives the message.
     pub(super) fn hand_in(&self, output: &Output) -> Result<String, OutputError> {
         let mut poses = output.files(POSES);
         let bytes: usize = poses.iter().map(|name| name.len() + 3).sum();
         let too_many = poses.len() > POSE_FILES_MAX || bytes > POSE_BYTES_MAX;
-        let (inline, path) = self.fragment(output, too_many.then_some(POSES))?;
+        let manifest = self.manifest(output, too_many.then_some(POSES))?;
         if too_many {
             poses.clear();
         }
         output.sync()?;
-        let completion = Completion {
-            worker_id: &self.worker,
-            attempt: self.task.attempt,
-            manifest_fragment: inline,
-            manifest_fragment_path: path,
+        let request = CompleteRequest {
+            worker: self.worker.as_str().into(),
+            attempt: Some(self.task.attempt),
+            manifest,
             pose_files: poses,
             metrics_snapshot: self.metrics(),
         };
-        Ok(serde_json::to_string(&completion).expect("it holds texts and numbers"))
+        Ok(request.to_text())
     }
 
-    /// The fragment itself, or where it stands.
-    fn fragment(
-        &self,
-        output: &Output,
-        pose_directory: Option<&str>,
-    ) -> Result<(Option<Box<RawValue>>, Option<String>), OutputError> {
+    /// The fragment itself, or its path.
+    fn manifest(&self, output: &Output, pose_directory: Option<&str>) -> Result<Manifest, OutputError> {
         let name = Fragment::name(&self.worker, self.task.ids.chunk);
         if self.rendered.has_fragment {
-            return Ok((None, Some(name)));
+            return Ok(Manifest::Path(name));
         }
         let contents = Contents {
             worker: &self.worker,
@@ -85,13 +67,13 @@ impl Finished {
             pose_directory,
         };
         let fragment = Fragment::new(&self.task, &contents);
-        let fragment = serde_json::value::to_raw_value(&fragment).expect("it holds texts and numbers");
-        if fragment.get().len() <= INLINE_BYTES_MAX {
-            return Ok((Some(fragment), None));
+        let fragment = serde_json::to_string(&fragment).expect("it holds texts and numbers");
+        if fragment.len() <= INLINE_BYTES_MAX {
+            return Ok(Manifest::Inline(fragment.into()));
         }
         output.make("meta")?;
-        output.write(&name, fragment.get().as_bytes())?;
-        Ok((None, Some(name)))
+        output.write(&name, fragment.as_bytes())?;
+        Ok(Manifest::Path(name))
     }
 
     fn metrics(&self) -> Value {
@@ -109,7 +91,7 @@ pub(super) struct Fragment<'a> {
     worker_id: &'a str,
     session_id: &'a str,
     task_id: &'a str,
-    cameras: Box<RawValue>,
+    cameras: JsonText,
     statistics: Statistics,
     validation_summary: Validation,
     replay: bool,
@@ -197,11 +179,10 @@ impl<'a> Fragment<'a> {
 }
 
 /// The session's cameras, as it has them; else as many as the worker has.
-fn cameras(task: &Task, count: u32) -> Box<RawValue> {
-    let given = task.cameras.as_ref().and_then(|cameras| RawValue::from_string(cameras.to_string()).ok());
-    given.unwrap_or_else(|| {
+fn cameras(task: &Task, count: u32) -> JsonText {
+    task.cameras.clone().unwrap_or_else(|| {
         let names: Vec<String> = (1..=count).map(|number| format!("camera-{number}")).collect();
-        serde_json::value::to_raw_value(&names).expect("names are texts")
+        serde_json::value::to_raw_value(&names).expect("names are texts").into()
     })
 }
 
@@ -215,7 +196,7 @@ const POSE_BYTES_MAX: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
-    use super::{super::super::task::tests::example, FrameStatistics, *};
+    use super::{super::super::example, FrameStatistics, *};
     use muster_model::FrameRange;
     use std::fs;
 
@@ -285,7 +266,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let output = Output::prepare(place.path(), None).unwrap();
         let mut finished = finished(1, Rendered::default());
-        finished.task = Arc::new(Task { cameras: Some(r#"[{"id":"left"}]"#.into()), ..example() });
+        finished.task = Arc::new(Task { cameras: JsonText::new(r#"[{"id":"left"}]"#).ok(), ..example() });
         let body: Value = serde_json::from_str(&finished.hand_in(&output).unwrap()).unwrap();
         assert_eq!(body["manifestFragment"]["cameras"], json!([{"id": "left"}]));
     }

@@ -115,10 +115,10 @@ fn environment(commission: &Commission<'_>, output: &Output) -> Result<Vec<(OsSt
     set("MUSTER_ID_END", task.ids.end.to_string().into());
     set("MUSTER_OUTPUT_DIR", output.directory().into());
     set("MUSTER_WORKER_ID", commission.worker.into());
-    if task.scenario.len() <= SCENARIO_BYTES_MAX {
-        set("MUSTER_SCENARIO", (&*task.scenario).into());
+    if task.scenario.as_str().len() <= SCENARIO_BYTES_MAX {
+        set("MUSTER_SCENARIO", task.scenario.as_str().into());
     } else {
-        output.write(SCENARIO_FILE, task.scenario.as_bytes())?;
+        output.write(SCENARIO_FILE, task.scenario.as_str().as_bytes())?;
         set("MUSTER_SCENARIO_FILE", output.directory().join(SCENARIO_FILE).into());
     }
     Ok(environment)

@@ -31,7 +31,7 @@ impl Synthetic {
         for directory in [FRAMES, LABELS, POSES] {
             output.make(directory)?;
         }
-        let per_second = scenario_rate(&commission.task.scenario);
+        let per_second = scenario_rate(commission.task.scenario.as_str());
         let mut pacer = Pacer::new(self.frames_per_second, commission.pace.clone());
         let mut purse = Purse::new(commission.task.ids);
         let mut rendered = Rendered::default();

@@ -1,9 +1,7 @@
 //! A worker as people see it: its options, its status and its log.
 
-use super::super::{
-    core::{self, Loss, Note, Status, Trouble},
-    wire::Introduction,
-};
+use super::super::core::{self, Loss, Note, Status, Trouble};
+use muster_contract_simulation::RegisterRequest;
 use muster_model::Timestamp;
 use muster_worker_kit::Text;
 use std::{fmt, path::PathBuf, sync::Arc};
@@ -12,7 +10,7 @@ use tokio::net::TcpListener;
 /// The options of a worker.
 pub struct Options {
     /// Who it is.
-    pub who: Introduction,
+    pub who: RegisterRequest,
     /// Where it may write, if not everywhere.
     pub output_root: Option<PathBuf>,
     /// Where tasks are brought; without it they are asked for (S3).

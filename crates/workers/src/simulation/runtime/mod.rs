@@ -6,12 +6,12 @@ pub use interface::{Options, Report};
 
 use super::{
     Master, Task,
-    core::{Action, Core, End, Heard, Offer, Over, Pulled, Registration, Seen, Settings, Trouble, Work},
+    core::{Action, Core, End, Offer, Over, Registration, Seen, Settings, Trouble, Work},
     push::{self, Hatch, Pushed},
     render::{Commission, Renderer, Told},
-    wire::Introduction,
 };
 use interface::log;
+use muster_contract_simulation::{HeartbeatResponse, PullReply, RegisterRequest};
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::{
     Text,
@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 /// Something that happened outside the core.
 enum Happened {
     Registered(u64, Result<Registration, Trouble>),
-    Beaten(u64, Result<Heard, Trouble>),
-    Rebound(u64, Result<Heard, Trouble>),
-    Pulled(u64, Result<Pulled, Trouble>),
+    Beaten(u64, Result<HeartbeatResponse, Trouble>),
+    Rebound(u64, Result<HeartbeatResponse, Trouble>),
+    Pulled(u64, Result<PullReply, Trouble>),
     Told(u64, Result<(), Trouble>),
     Sent(u64, Result<(), Trouble>),
     Unregistered(u64, Result<(), Trouble>),
@@ -44,7 +44,7 @@ pub struct Worker {
     core: Core,
     master: Arc<Master>,
     renderer: Arc<Renderer>,
-    who: Arc<Introduction>,
+    who: Arc<RegisterRequest>,
     output_root: Option<Arc<PathBuf>>,
     listener: Option<TcpListener>,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,

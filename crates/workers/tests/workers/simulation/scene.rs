@@ -5,11 +5,10 @@ use crate::worker_binary;
 use muster_model::Timestamp;
 use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::simulation::{
-    Master, Secret,
+    Master, RegisterRequest, Secret,
     core::Over,
     render::{Exec, Renderer, Synthetic},
     runtime::{Options, Worker},
-    wire::Introduction,
 };
 use serde_json::{Value, json};
 use std::{
@@ -81,7 +80,7 @@ impl Scene {
         let listener =
             if cast.is_pushed_to { Some(TcpListener::bind("127.0.0.1:0").await.unwrap()) } else { None };
         let endpoint = listener.as_ref().map(|listener| format!("http://{}", listener.local_addr().unwrap()));
-        let who = Introduction {
+        let who = RegisterRequest {
             worker: "W1".into(),
             role: "simulation".into(),
             cameras: 1,

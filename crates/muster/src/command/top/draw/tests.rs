@@ -1,6 +1,6 @@
 use super::*;
 use crate::command::top::state::{
-    Input, Way,
+    Connection, Input,
     tests::{entry, press, state, write},
 };
 use crossterm::event::KeyCode;
@@ -57,7 +57,7 @@ fn a_dangerous_order_says_what_it_will_do() {
 #[test]
 fn a_server_that_is_away_is_told() {
     let mut state = with_events();
-    state.take(Input::Lost(Way::Following, "connection refused".to_owned()));
+    state.take(Input::Lost(Connection::Following, "connection refused".to_owned()));
     assert!(screen(&state).lines().next().unwrap().ends_with("reconnecting: connection refused"));
     state.take(Input::Open);
     assert!(screen(&state).lines().next().unwrap().ends_with("live"));

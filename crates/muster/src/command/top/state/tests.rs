@@ -191,8 +191,8 @@ fn events_follow_the_newest_unless_somebody_reads() {
 #[test]
 fn a_server_that_is_away_is_told_until_both_ways_work() {
     let mut state = state();
-    state.take(Input::Lost(Way::Following, "gone".to_owned()));
-    state.take(Input::Lost(Way::Asking, "gone".to_owned()));
+    state.take(Input::Lost(Connection::Following, "gone".to_owned()));
+    state.take(Input::Lost(Connection::Asking, "gone".to_owned()));
     state.take(Input::Snapshot(Box::new(Snapshot::read(&document()))));
     assert_eq!(state.ailing, [None, Some("gone".to_owned())]);
     state.take(Input::Open);

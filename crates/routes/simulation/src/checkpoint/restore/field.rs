@@ -1,6 +1,6 @@
 //! Values of a checkpoint, each checked by itself.
 
-use crate::translate::limit;
+use muster_contract_simulation::limit;
 use muster_http::{Fields, Item, Problem};
 use muster_manifest::is_worker_id;
 use muster_model::{Digest, FrameRange, FrameTaskId, IdRange, Name, SessionId, Timestamp};

@@ -1,13 +1,11 @@
 //! The rows of a checkpoint, read back: each the opposite of its writer.
 
 use super::field;
-use crate::translate::{
-    CHUNK_WORDS, SESSION_WORDS, limit, read_chunk_state, read_session, read_session_status,
-};
+use muster_contract_simulation::{ChunkStateWord, SessionStatusWord, limit, read_session};
 use muster_http::{Fields, Item, Problem};
 use muster_model::{
-    ChunkRecord, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name, QuarantineRecord,
-    Removal, RendererRecord, RendererState, ReplayRecord, SessionRecord,
+    ChunkRecord, ChunkState, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name,
+    QuarantineRecord, Removal, RendererRecord, RendererState, ReplayRecord, SessionRecord, SessionStatus,
 };
 
 /// A part of a session's frames: a range that was cut, or a stretch that was not yet.
@@ -47,8 +45,8 @@ pub(super) fn worker(item: &Item<'_>) -> Result<RendererRecord, Problem> {
 /// A session; `seq` is its age among those here. Its body must say what its fields say.
 pub(super) fn session(item: &Item<'_>, seq: u64) -> Result<SessionRecord, Problem> {
     let fields = item.fields()?;
-    let status = fields.choice("status", &SESSION_WORDS)?;
-    let status = read_session_status(status).expect("it is one of the words");
+    let status = fields.choice("status", &SessionStatusWord::ALL)?;
+    let status = SessionStatus::from_word(status).expect("it is one of the words");
     let record = SessionRecord {
         id: field::session(&fields, "sessionId")?,
         seq,
@@ -114,13 +112,13 @@ pub(super) fn part(item: &Item<'_>) -> Result<Part, Problem> {
 /// Granted ids.
 pub(super) fn chunk(item: &Item<'_>) -> Result<ChunkRecord, Problem> {
     let fields = item.fields()?;
-    let state = fields.choice("state", &CHUNK_WORDS)?;
+    let state = fields.choice("state", &ChunkStateWord::ALL)?;
     Ok(ChunkRecord {
         ids: field::ids(&fields)?,
         task: field::task(&fields.required("taskId")?)?,
         worker: worker_of(&fields)?,
         attempt: field::small(&fields, "attempt", 1)?,
-        state: read_chunk_state(state).expect("it is one of the words"),
+        state: ChunkState::from_word(state).expect("it is one of the words"),
         reason: field::opt_text(&fields, "reason")?,
         at: field::moment(&fields, "at")?,
     })

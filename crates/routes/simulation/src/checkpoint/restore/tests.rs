@@ -1,7 +1,7 @@
 //! What is read, what is refused, and that nothing is written unless all of it is good.
 
 use super::*;
-use crate::translate::digest;
+use muster_contract_simulation::digest;
 use muster_model::{FarmRecord, FrameTaskStatus, RendererState, SessionId, Timestamp};
 use muster_store::{Candidate, Cursor, MemoryStore, Store, StoreError};
 use serde_json::{Value, json};

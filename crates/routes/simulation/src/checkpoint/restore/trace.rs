@@ -3,7 +3,7 @@
 //! Each attempt has a directory that bears the number of its chunk. Where there are numbers that the checkpoint does not
 //! know of, somebody may still use their ids, and they must not be granted again (S13).
 
-use crate::translate::limit;
+use muster_contract_simulation::limit;
 use muster_manifest::FragmentName;
 use muster_model::FarmRecord;
 use std::{

@@ -3,6 +3,7 @@
 use super::super::super::Task;
 use super::*;
 use crate::script::{Player, word};
+use muster_contract_simulation::{Backpressure, HeartbeatResponse, Order, PullReply};
 use muster_model::{FrameRange, IdRange};
 use std::sync::Arc;
 
@@ -174,10 +175,10 @@ impl Played {
         let answer = match (trouble(rest), rest.split_once(' ')) {
             (Some(trouble), _) => Err(trouble),
             (None, Some(("wrong", task))) => {
-                Ok(Pulled::Wrong { task: Some((task.into(), 1)), why: "nonsense".into() })
+                Ok(PullReply::Wrong { task: Some((task.into(), 1)), why: "nonsense".into() })
             }
-            (None, None) if rest == "nothing" => Ok(Pulled::Nothing),
-            _ => Ok(Pulled::Task(Box::new(task(rest)))),
+            (None, None) if rest == "nothing" => Ok(PullReply::Nothing),
+            _ => Ok(PullReply::Task(Box::new(task(rest)))),
         };
         self.core.pulled(number, answer, self.now);
     }
@@ -208,7 +209,7 @@ impl Played {
 
     fn answer_all(&mut self) {
         while let Some(number) = self.beats.pop_front() {
-            self.core.beaten(number, Ok(Heard::default()), self.now);
+            self.core.beaten(number, Ok(HeartbeatResponse::default()), self.now);
         }
     }
 
@@ -225,12 +226,12 @@ impl Played {
         match action {
             Action::Register(number) => self.register = Some(number),
             Action::Beat(beat) if self.is_cut => self.beats.push_back(beat.number),
-            Action::Beat(beat) => self.core.beaten(beat.number, Ok(Heard::default()), self.now),
+            Action::Beat(beat) => self.core.beaten(beat.number, Ok(HeartbeatResponse::default()), self.now),
             Action::Rebind(rebind) => self.rebinds.push_back(rebind.number),
             Action::Pull { number, .. } => self.pulls.push_back(number),
             Action::Begin(work) => drop(self.works.insert(work.number, work.task)),
             Action::Progress(progress) if self.is_cut => {
-                self.tells.push_back((progress.task.id.clone(), progress.number));
+                self.tells.push_back((progress.request.task.clone().unwrap(), progress.number));
             }
             Action::Progress(progress) => self.core.told(progress.number, Ok(()), self.now),
             Action::Send { work, report } => {
@@ -247,9 +248,13 @@ fn short(action: &Action, works: &BTreeMap<u64, Arc<Task>>) -> Option<String> {
     Some(match action {
         Action::Register(_) => "register".to_owned(),
         Action::Beat(beat) => {
+            let beat = &beat.request;
             let last = beat.last_frame.map(|frame| format!(" last={frame}")).unwrap_or_default();
-            let queue =
-                if beat.queue == STILL { String::new() } else { format!(" queue={}", beat.queue.value()) };
+            let queue = if beat.queue_ratio == STILL {
+                String::new()
+            } else {
+                format!(" queue={}", beat.queue_ratio.value())
+            };
             let rtt = beat.rtt.map(|rtt| format!(" rtt={}", rtt.0)).unwrap_or_default();
             format!("beat {}{last}{queue}{rtt}", beat.status)
         }
@@ -264,8 +269,9 @@ fn short(action: &Action, works: &BTreeMap<u64, Arc<Task>>) -> Option<String> {
         Action::Kill(work) => format!("kill {}", works[work].id),
         Action::Pace(pace) => format!("pace {}", pace.value()),
         Action::Progress(progress) => {
-            let max = progress.queue_max.value();
-            format!("progress {} {} max={max}", progress.task.id, progress.seen.processed)
+            let request = &progress.request;
+            let (task, max) = (request.task.as_deref().unwrap_or_default(), request.max_queue_ratio.value());
+            format!("progress {task} {} max={max}", request.processed)
         }
         Action::Send { report: Report::Complete { task, body }, .. } => {
             assert_eq!(**body, format!("body of {task}"), "the same bytes at every try");
@@ -308,12 +314,14 @@ fn offered(offer: &Offer) -> String {
     }
 }
 
-fn heard(words: &str) -> Heard {
-    Heard {
+fn heard(words: &str) -> HeartbeatResponse {
+    let factor = |factor: &str| Ratio::new(factor.parse().unwrap()).unwrap();
+    HeartbeatResponse {
         state: word(words, "state").map(Text::from),
         epoch: word(words, "epoch").map(|epoch| epoch.parse().unwrap()),
-        pace: word(words, "factor").map(|factor| Ratio::new(factor.parse().unwrap()).unwrap()),
-        orders: word(words, "orders").unwrap_or_default().split(',').filter_map(order).collect(),
+        backpressure: word(words, "factor")
+            .map(|word| Backpressure { level: "".into(), factor: factor(word) }),
+        commands: word(words, "orders").unwrap_or_default().split(',').filter_map(order).collect(),
     }
 }
 

@@ -1,0 +1,276 @@
+//! Programs end for certain, and devices take turns in the slots (N18).
+
+use crate::agent::{
+    SHIPPED,
+    backend::{Backend, job},
+    counts, ended, enrolled, entered, fields, submit, told,
+    workshop::{Workshop, step, step_with},
+};
+use muster_tests::{AgentSetup, Server, until};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+/// Forks children, each in a session of its own, and waits for ever, in the first attempt; holds a lock of its device, as
+/// do its children, and fails where it is held.
+const STUBBORN: &str = "exec 9>@/lock-$MUSTER_DEVICE_ID
+flock -n 9 || { echo \"$MUSTER_DEVICE_ID is taken\" >&2; exit 9; }
+echo $MUSTER_ATTEMPT >>@/began
+[ $MUSTER_ATTEMPT = 1 ] || exit 0
+trap '' TERM HUP INT
+setsid sleep 300 &
+setsid sh -c 'trap \"\" TERM; setsid sleep 301 & sleep 302' &
+sleep 303";
+
+/// All that the program starts, itself and its guard included.
+const FAMILY: usize = 6;
+
+/// N18, N22: a step that took too long has really ended when that is told: nothing of it is left, in whatever session.
+#[test]
+fn nothing_is_left_of_a_step_that_took_too_long() {
+    let workshop = workshop("timeoutMs = 4000");
+    let backend = Backend::start();
+    let _agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).args(&["--slots", "1"]).start();
+    let task = format!("slow-{}", backend.url());
+    backend.offer(job(&task, "d1", "work_v1"));
+    wait_for_family(&task);
+    let mut next = job("next", "d1", "work_v1");
+    next["attempt"] = json!(2);
+    backend.offer(next);
+    let told = backend.finished(&task);
+    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
+    assert_eq!(
+        (&told["failure_reason"], &told["error_message"]),
+        (&json!("unknown"), &json!("timeout: WORK took longer than 4000 ms"))
+    );
+    // Its slot and its device were free for another then, and not before: that one got the lock.
+    assert_eq!(backend.finished("next")["status"], "succeeded");
+    assert_eq!(workshop.lines("began", 2), ["1", "2"]);
+}
+
+/// N1, N18: a run that is cancelled ends its programs, and its device takes the next task at once.
+#[test]
+fn nothing_is_left_of_a_cancelled_run() {
+    let workshop = workshop("timeoutMs = 60000")
+        .workflow("next_v1", &step("WORK", &["flock", "-n", "@/lock-d1", "true"]));
+    let server = Server::start();
+    let agent = workshop.equip(AgentSetup::of(&server, "PC-01")).start();
+    enrolled(&server, "PC-01", 1);
+    let run = submit(&server, "work_v1", json!({}));
+    let task =
+        until("the task", || server.rows(&run).first().map(|row| row["id"].as_str().unwrap().to_owned()));
+    wait_for_family(&task);
+    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
+    let next = submit(&server, "next_v1", json!({}));
+    assert_eq!(counts(&ended(&server, &next)), (1, 0), "{}", agent.log());
+    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
+    until("the cancelled task's end", || {
+        told(&server, &task).contains(&"task_finished failed".to_owned()).then_some(())
+    });
+    assert_eq!(server.run(&run)["status"], "cancelled");
+}
+
+/// N1: a job that a backend takes back before its turn is never begun, and told of.
+#[test]
+fn a_job_can_be_taken_back() {
+    let workshop = workshop("timeoutMs = 60000");
+    let backend = Backend::start();
+    let agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).start();
+    let task = format!("first-{}", backend.url());
+    backend.offer(job(&task, "d1", "work_v1"));
+    backend.offer(job("second", "d1", "work_v1"));
+    until("the second in line", || (agent.status()["queued"] == 1).then_some(()));
+    wait_for_family(&task);
+    backend.stop("second");
+    assert_eq!(backend.finished("second")["error_message"], "stopped before it began");
+    backend.stop(&task);
+    assert_eq!(backend.finished(&task)["error_message"], "stopped on request");
+    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
+    assert_eq!(workshop.lines("began", 1), ["1"]);
+}
+
+/// N18, N22b: after `kill -9` nothing of a task is left when the agent is up again; the task is told as failed, once, and
+/// its next attempt finds the device free.
+#[test]
+fn nothing_is_left_of_a_crash() {
+    let workshop = workshop("timeoutMs = 60000");
+    let server = Server::start();
+    let mut agent = workshop.equip(AgentSetup::of(&server, "PC-01")).start();
+    enrolled(&server, "PC-01", 1);
+    let run = submit(&server, "work_v1", json!({}));
+    let task =
+        until("the task", || server.rows(&run).first().map(|row| row["id"].as_str().unwrap().to_owned()));
+    wait_for_family(&task);
+    agent.kill9();
+    agent.restart();
+    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
+    assert_eq!(counts(&ended(&server, &run)), (1, 0));
+    assert_eq!(workshop.lines("began", 2), ["1", "2"]);
+    let finished = crate::agent::entered(&server, "task_finished");
+    let told: Vec<_> = finished
+        .iter()
+        .map(crate::agent::fields)
+        .map(|told| (&told["attempt"], &told["error_message"]))
+        .collect();
+    assert_eq!(told, [(&json!(1), &json!("agent restarted")), (&json!(2), &Value::Null)]);
+    assert_eq!(crate::agent::fields(&finished[0])["failure_reason"], "unknown");
+}
+
+/// N18, N22b: guards hold a lock while they are there; the next life of the agent does nothing before it is free.
+#[test]
+fn a_restart_waits_for_slow_guards() {
+    let backend = Backend::start();
+    let mut agent = AgentSetup::new(&backend.url(), "PC-01").start();
+    agent.kill9();
+    let path = agent.spool().join("guards.lock");
+    let (slow_guard, file) = (File::open(&path).unwrap(), fs::metadata(&path).unwrap().ino());
+    slow_guard.lock_shared().unwrap();
+    let is_up = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let seen = || is_awaited(file) || is_up.load(Ordering::SeqCst);
+            until("the agent waits or is up", || seen().then_some(()));
+            drop(slow_guard);
+            !is_up.load(Ordering::SeqCst)
+        });
+        agent.restart();
+        is_up.store(true, Ordering::SeqCst);
+        assert!(waits.join().unwrap(), "it did not wait");
+    });
+}
+
+/// Whether somebody waits for the lock on a file.
+fn is_awaited(file: u64) -> bool {
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{file} ")))
+}
+
+fn workshop(keys: &str) -> Workshop {
+    Workshop::new(&["d1"]).workflow("work_v1", &step_with("WORK", &["bash", "-c", STUBBORN], keys))
+}
+
+fn wait_for_family(task: &str) {
+    until("all of the program", || (of_attempt(task, 1).len() >= FAMILY).then_some(()));
+}
+
+/// The command lines of everything that runs with the environment of an attempt of a task, its guard included.
+///
+/// A program may fork, `setsid` and change its name: its environment goes with it.
+pub(crate) fn of_attempt(task: &str, attempt: u32) -> Vec<String> {
+    let (task, attempt) = (format!("MUSTER_TASK_ID={task}"), format!("MUSTER_ATTEMPT={attempt}"));
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        // Whoever has ended meanwhile has no environment any more, and neither has one that is only not yet reaped.
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        let has =
+            |variable: &str| environment.split(|byte| *byte == 0).any(|found| found == variable.as_bytes());
+        if has(&task) && has(&attempt) {
+            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            found.push(String::from_utf8_lossy(&command).replace('\0', " "));
+        }
+    }
+    found
+}
+
+/// N18, I11: a run over simulated devices ends well; the node's own times show never more tasks at once than slots.
+#[test]
+fn a_run_over_simulated_devices_ends_well() {
+    let server = Server::start();
+    let setup = AgentSetup::of(&server, "PC-01").devices("simulated:12").args(&["--slots", "4"]);
+    let agent = setup.start();
+    enrolled(&server, "PC-01", 12);
+    let run = submit(&server, SHIPPED, json!({}));
+    assert_eq!(counts(&ended(&server, &run)), (12, 0));
+    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+
+    let moment = |begins: bool| {
+        move |event: Value| {
+            let told = fields(&event);
+            (told["timestamp"].as_i64().unwrap(), begins, told["device_id"].to_string())
+        }
+    };
+    let begins = entered(&server, "task_started").into_iter().map(moment(true));
+    let ends = entered(&server, "task_finished").into_iter().map(moment(false));
+    let mut moments: Vec<_> = begins.chain(ends).collect();
+    // An end comes before a beginning in the same millisecond.
+    moments.sort();
+    assert_eq!(moments.len(), 24);
+    assert_eq!(most_at_once(moments.into_iter().map(|(_, begins, device)| (begins, device))), 4);
+    let finished = entered(&server, "run_finished");
+    assert_eq!(finished.len(), 1);
+    assert_eq!(fields(&finished[0])["summary"], json!({"succeeded": 12, "failed": 0, "timeout": 0}));
+    assert_eq!(server.alerts(), Vec::<Value>::new());
+    assert_eq!(agent.get("/healthz").text(), "ok");
+}
+
+/// N18: what programs themselves saw: as many at once as there are slots, never two on a device.
+#[test]
+fn programs_never_share_a_device() {
+    let devices = ["d1", "d2", "d3", "d4", "d5"];
+    let log = "echo \"$1 $MUSTER_DEVICE_ID\" >>@/log";
+    let workshop = Workshop::new(&devices).workflow(
+        "work_v1",
+        &[
+            step("BEGIN", &["sh", "-c", log, "sh", "+"]),
+            step("WORK", &["sleep", "0.1"]),
+            step("END", &["sh", "-c", log, "sh", "-"]),
+        ]
+        .concat(),
+    );
+    let server = Server::start();
+    let _agent = workshop.equip(AgentSetup::of(&server, "PC-01")).args(&["--slots", "3"]).start();
+    enrolled(&server, "PC-01", 5);
+    let runs = [(); 3].map(|()| submit(&server, "work_v1", json!({})));
+    for run in &runs {
+        assert_eq!(counts(&ended(&server, run)), (5, 0));
+    }
+    let lines = workshop.lines("log", 30);
+    let moments = lines.iter().map(|line| {
+        let (sign, device) = line.split_once(' ').unwrap();
+        (sign == "+", device.to_owned())
+    });
+    let most = most_at_once(moments);
+    assert!((2..=3).contains(&most), "{most} at once");
+}
+
+/// N18: each device has a line of its own; a free slot goes to the device that has waited longest, not to the oldest task.
+#[test]
+fn devices_take_turns() {
+    let workshop = Workshop::new(&["a", "b", "c"])
+        .workflow("work_v1", &step("WORK", &["sh", "-c", "until [ -e @/go ]; do sleep 0.02; done"]));
+    let backend = Backend::start();
+    let setup = AgentSetup::new(&backend.url(), "PC-01").args(&["--slots", "2"]);
+    let agent = workshop.equip(setup).start();
+    // Two run, and as many wait for a slot or their device.
+    for (task, running, queued) in [("a1", 1, 0), ("a2", 1, 1), ("b1", 2, 1), ("c1", 2, 2)] {
+        backend.offer(job(task, &task[..1], "work_v1"));
+        let status = || (agent.status()["running"].clone(), agent.status()["queued"].clone());
+        until(&format!("{task} is taken"), || (status() == (json!(running), json!(queued))).then_some(()));
+    }
+    workshop.write("go", "");
+    backend.finished("a2");
+    let mut begun: Vec<Value> = backend.events();
+    begun.retain(|event| event["type"] == "task_started");
+    // Events of different tasks may overtake each other on their way; they are numbered as they were written down.
+    begun.sort_by_key(|event| {
+        event["event_id"].as_str().unwrap().rsplit('/').next().unwrap().parse::<u64>().unwrap()
+    });
+    let begun: Vec<&Value> = begun.iter().map(|event| &event["payload"]["task_id"]).collect();
+    assert_eq!(begun, ["a1", "b1", "c1", "a2"]);
+}
+
+/// The most that ran at once; no device may run twice.
+fn most_at_once(moments: impl Iterator<Item = (bool, String)>) -> usize {
+    let (mut running, mut most) = (BTreeSet::new(), 0);
+    for (begins, device) in moments {
+        let changed = if begins { running.insert(device.clone()) } else { running.remove(&device) };
+        assert!(changed, "{device} runs twice, or ended without a beginning");
+        most = most.max(running.len());
+    }
+    most
+}

@@ -1,0 +1,278 @@
+//! Runs of contract Q over kill -9 and real time, lists, the RPCs and explanations: Q2 to Q16.
+
+use crate::{cancel, run, run_in};
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, until};
+use serde_json::{Value, json};
+
+/// Q15: `timeoutMs` may not exceed the setting it is bounded by.
+#[test]
+fn the_longest_timeout_follows_the_setting() {
+    let server = Server::with(&[("MUSTER_OPERATIONS__ATTEMPT_TIMEOUT_S", "5")]);
+    let submit = |ms: u64| server.admin().post("/api/runs", &json!({"workflow_id": "w", "timeoutMs": ms}));
+    assert_eq!(submit(5000).status, 201);
+    assert_eq!(submit(5001).problem(422)["field"], "timeoutMs");
+}
+
+/// Q15: under an Idempotency-Key a repeat answers as the first did, also after a kill; another body is 409.
+#[test]
+fn a_repeat_under_a_key_makes_no_second_run() {
+    let mut server = Server::start();
+    let submit = |server: &Server, key: &str, body: &Value| {
+        server.admin().send(Request::new("POST", "/api/runs").header("Idempotency-Key", key).json(body))
+    };
+    let first = submit(&server, "order 7", &run()).expect(201);
+    let _ = server.submit(&run());
+    assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
+    server.kill9();
+    server.restart();
+    assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
+    let _ = submit(&server, "order 7", &run_in("other", 1)).problem(409);
+    assert_ne!(submit(&server, "order 8", &run()).expect(201)["run_id"], first["run_id"]);
+    assert_eq!(server.database().count("SELECT count(*) FROM tasks"), 3);
+    for bad in ["", &"x".repeat(129)] {
+        assert_eq!(submit(&server, bad, &run()).problem(422)["field"], "Idempotency-Key");
+    }
+}
+
+/// Q15: a list says of each run what the run itself says, while it goes on and when it is over.
+#[test]
+fn a_list_of_runs_shows_how_far_each_is() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 3);
+    let first = server.submit(&run());
+    let behind =
+        server.submit(&json!({"workflow_id": "w", "params": {}, "scope": {"labels": {"rack": "7"}}}));
+    let jobs = node.jobs(2);
+    node.succeed(&jobs[0]);
+    let listed = || {
+        let runs = server.admin().get("/api/runs").expect(200)["runs"].take();
+        for shown in runs.as_array().unwrap() {
+            let alone = server.run(shown["run_id"].as_str().unwrap());
+            assert_eq!((&shown["counts"], &shown["total"]), (&alone["counts"], &alone["total"]));
+        }
+        runs
+    };
+    let runs = listed();
+    assert_eq!((&runs[0]["run_id"], &runs[0]["total"]), (&json!(behind), &Value::Null));
+    assert_eq!((&runs[1]["run_id"], &runs[1]["total"]), (&json!(first), &json!(3)));
+    let counts = |completed: u64, running: u64| json!({"pending": 0, "running": running, "completed": completed, "failed": 0, "cancelled": 0});
+    assert_eq!(runs[1]["counts"], counts(1, 1));
+    node.succeed(&jobs[1]);
+    node.succeed(&node.job());
+    for _ in 0..2 {
+        let runs = listed();
+        assert_eq!((&runs[1]["status"], &runs[1]["total"]), (&json!("success"), &json!(3)));
+        assert_eq!(runs[1]["counts"], counts(3, 0));
+    }
+}
+
+/// Q15: a draining node gets no more work and ends what it has; resumed, it gets work again.
+#[test]
+fn a_node_is_drained_and_resumed() {
+    let mut server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 2);
+    let run = server.submit(&run());
+    let job = node.job();
+    let order = |server: &Server, word: &str| {
+        server.admin().post(&format!("/api/nodes/PC-01/{word}"), &json!({})).expect(200)["draining"].clone()
+    };
+    assert_eq!(order(&server, "drain"), true);
+    server.kill9();
+    server.restart();
+    assert!(node.jobs(5).is_empty());
+    node.succeed(&job);
+    assert!(node.jobs(5).is_empty());
+    assert_eq!(server.why("run", &run), "node_draining");
+    assert_eq!(order(&server, "resume"), false);
+    assert_eq!(node.jobs(5).len(), 1);
+}
+
+/// Q2, Q7: at most one run of a queue is active, always the oldest unfinished; its end activates the next at once.
+#[test]
+fn the_oldest_run_of_a_queue_is_active() {
+    let mut server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let runs: Vec<String> = (0..3).map(|_| server.submit(&run())).collect();
+    let other = server.submit(&run_in("night", 3));
+    let active = |server: &Server| {
+        server.database().column("SELECT id FROM tasks WHERE status = 'running' ORDER BY seq")
+    };
+    assert_eq!(active(&server), [&*runs[0], &*other]);
+    assert_eq!(server.database().column("SELECT queue FROM tasks WHERE seq = 1"), ["default"]);
+    server.kill9();
+    server.restart();
+    assert_eq!(active(&server), [&*runs[0], &*other]);
+    cancel(&server, &runs[0]);
+    assert_eq!(active(&server), [&*runs[1], &*other]);
+    cancel(&server, &runs[2]);
+    let job = node.job();
+    node.succeed(&job);
+    let next = node.job();
+    node.succeed(&next);
+    let statuses = server.database().column("SELECT status FROM tasks ORDER BY seq");
+    assert_eq!(statuses, ["cancelled", "success", "cancelled", "success"]);
+}
+
+/// Q9: an attempt that was overdue while the server was down times out after the restart.
+#[test]
+fn a_timeout_survives_a_kill() {
+    let mut server = Server::with(&[("MUSTER_OPERATIONS__ATTEMPT_TIMEOUT_S", "1")]);
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let run = server.submit(&run_in("default", 1));
+    node.tell(&Event::started("PC-01", &node.job()));
+    server.kill9();
+    server.restart();
+    until("it times out", || (server.run(&run)["status"] == "failed").then_some(()));
+    assert_eq!(server.rows(&run)[0]["error"], "Task device timeout: exceeded 1 second");
+}
+
+/// Q11: FAILED_FINAL takes the device out of service, over a kill, until an operator returns it with a note.
+#[test]
+fn a_device_that_failed_for_good_is_out_of_service() {
+    let mut server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let _ = server.submit(&run_in("default", 1));
+    node.fail(&node.job());
+    server.kill9();
+    server.restart();
+    let sql = "SELECT d.status FROM devices d JOIN task_devices t ON t.device_id = d.id \
+               WHERE t.status = 'failed' AND t.attempt >= t.max_attempts";
+    assert_eq!(server.database().column(sql), ["ERROR"]);
+    let _ = node.report();
+    assert_eq!(server.device("PC-01-d1")["status"], "ERROR", "being reported online does not return it");
+    let _ = server.submit(&run_in("other", 1));
+    assert!(node.jobs(5).is_empty());
+    assert_eq!(server.why("device", "PC-01-d1"), "device_error");
+    let back = |body: &Value| server.admin().post("/api/devices/PC-01-d1/return", body);
+    let device = back(&json!({"note": "new cable"})).expect(200);
+    assert_eq!((device["status"].as_str(), device["note"].as_str()), (Some("ONLINE"), Some("new cable")));
+    let _ = back(&json!({})).problem(409);
+    let _ = server.submit(&run_in("third", 1));
+    assert_eq!(node.jobs(5).len(), 1);
+}
+
+/// Q16: what ended long ago is explained from the store, also after a restart.
+#[test]
+fn the_past_is_explained_too() {
+    let mut server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let run = server.submit(&run());
+    let job = node.job();
+    node.succeed(&job);
+    server.kill9();
+    server.restart();
+    for (kind, id, rule) in [("run", &*run, "Q7"), ("task_device", job["task_id"].as_str().unwrap(), "Q8")] {
+        let why = server.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
+        assert_eq!((why["code"].as_str(), why["rule"].as_str()), (Some("ended"), Some(rule)), "{why}");
+        assert!(why["sentence"].as_str().unwrap().contains(id), "{why}");
+    }
+}
+
+fn ids(answer: &Value, list: &str, id: &str) -> Vec<String> {
+    answer[list].as_array().unwrap().iter().map(|item| item[id].as_str().unwrap().to_owned()).collect()
+}
+
+/// Q15: lists are paged by cursor, without a gap or a repeat, and filtered.
+#[test]
+fn lists_are_paged_and_filtered() {
+    let server = Server::start();
+    for pc in ["PC-01", "PC-02", "PC-03"] {
+        let _ = FakeNode::enrolled(server.node(), pc, 4);
+    }
+    let mut runs: Vec<String> =
+        (0..7).map(|n| server.submit(&run_in(if n == 3 { "night" } else { "day" }, 1))).collect();
+    runs.reverse();
+    assert_eq!(pages(&server, "/api/runs?limit=3", "runs", "run_id"), runs, "newest first");
+    assert_eq!(pages(&server, "/api/devices?limit=5", "devices", "device_id").len(), 12);
+    assert_eq!(pages(&server, "/api/devices?limit=3&pc_id=PC-02", "devices", "device_id").len(), 4);
+    assert_eq!(pages(&server, "/api/devices?limit=3&status=OFFLINE", "devices", "device_id").len(), 0);
+    assert_eq!(pages(&server, "/api/pcs?limit=1", "pcs", "pc_id"), ["PC-01", "PC-02", "PC-03"]);
+    assert_eq!(pages(&server, "/api/runs?limit=1&queue=night", "runs", "run_id"), [runs[3].clone()]);
+    for (target, field) in [
+        ("/api/runs?limit=0", "limit"),
+        ("/api/runs?limit=1001", "limit"),
+        ("/api/runs?limit=1&limit=2", "limit"),
+        ("/api/devices?colour=red", "colour"),
+        ("/api/devices?status=WELL", "status"),
+        ("/api/pcs?queue=x", "queue"),
+        ("/api/alerts?limit=x", "limit"),
+    ] {
+        assert_eq!(server.admin().get(target).problem(422)["field"], field, "{target}");
+    }
+}
+
+fn pages(server: &Server, target: &str, list: &str, id: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = server.admin().get(&format!("{target}{after}")).expect(200);
+        found.extend(ids(&page, list, id));
+        match page.get("next") {
+            Some(next) => after = format!("&after={}", muster_tests::percent_encode(next.as_str().unwrap())),
+            None => return found,
+        }
+    }
+}
+
+fn call(client: &Client, function: &str, args: &Value) -> Answer {
+    client.post(&format!("/rest/v1/rpc/{function}"), args)
+}
+
+fn claim(server: &Server, args: &Value) -> Vec<Value> {
+    call(&server.node(), "claim_task_devices_for_pc", args).expect(200).as_array().unwrap().clone()
+}
+
+/// Q14, N2: a row that was pulled can be ended over RPC, and one that was claimed by a callback.
+#[test]
+fn pulls_and_rpcs_speak_of_the_same_rows() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 2);
+    let run = server.submit(&run());
+    let job = node.job();
+    let claimed = claim(&server, &json!({"runner_pc_name": "PC-01"})).remove(0);
+    let _ = call(&server.node(), "complete_task_device", &json!({"p_task_device_id": job["task_id"]}))
+        .expect(200);
+    let as_job = json!({"task_id": claimed["id"], "run_id": claimed["task_id"], "device_id": claimed["device_id"],
+        "runtime_handle": "x"});
+    node.tell(&Event::succeeded("PC-01", &as_job).without_fence());
+    assert_eq!(server.run(&run)["status"], "success");
+}
+
+/// Q14: a running row of a cancelled run ends cancelled, whatever its holder says.
+#[test]
+fn a_cancelled_row_ends_cancelled() {
+    let server = Server::start();
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let run = server.submit(&run());
+    let row = claim(&server, &json!({"runner_pc_name": "PC-01"})).remove(0)["id"].clone();
+    cancel(&server, &run);
+    let ended = call(&server.node(), "complete_task_device", &json!({"p_task_device_id": row})).expect(200);
+    assert_eq!(ended["status"], "cancelled");
+}
+
+/// Q21: `running_count`, `eligible_device_count` and `target` of a PC, as Q3 defines them; without an active run nothing is
+/// eligible.
+#[test]
+fn a_pc_shows_its_target() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 30);
+    let figures = || {
+        let listed = server.admin().get("/api/pcs").expect(200)["pcs"][0].clone();
+        let alone = server.pc("PC-01");
+        ["running_count", "eligible_device_count", "target"].map(|field| {
+            assert_eq!(listed[field], alone[field], "{field}");
+            listed[field].as_u64().unwrap()
+        })
+    };
+    assert_eq!(figures(), [0, 0, 0]);
+    let run = server.submit(&run());
+    assert_eq!(figures(), [0, 30, 20]);
+    let jobs = node.jobs(19);
+    assert_eq!(figures(), [19, 11, 20]);
+    node.succeed(&jobs[0]);
+    assert_eq!(figures(), [18, 11, 20]);
+    let _ = server.admin().patch("/api/pcs/PC-01", &json!({"max_devices": 18})).expect(200);
+    assert_eq!(figures(), [18, 11, 18]);
+    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
+    assert_eq!(figures(), [18, 0, 18]);
+}

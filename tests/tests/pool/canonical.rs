@@ -1,0 +1,176 @@
+//! `muster canonical` and `muster receipt verify`, as scripts meet them: P10, P17, I4.
+
+use muster_tests::{Dice, muster_command};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    thread,
+};
+
+/// P10: random documents through the binary equal what python3 makes of them, byte for byte; a line `error: …` stands for
+/// each that P10 refuses and for no other. `MUSTER_DOCUMENTS` says how many.
+#[test]
+fn documents_by_the_line_equal_pythons() {
+    let seed = Dice::announced().roll();
+    let cases: Vec<Case> = python(seed, documents()).filter_map(|line| Case::on_one_line(&line)).collect();
+    let mut child = canonical(&["--lines"]);
+    let mut input = child.stdin.take().unwrap();
+    let sent: Vec<u8> =
+        cases.iter().flat_map(|case| [&case.document[..], b"\n", case.blank()].concat()).collect();
+    let sender = thread::spawn(move || input.write_all(&sent).unwrap());
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).split(b'\n');
+    for case in &cases {
+        case.compare(&answers.next().expect("a line for each document").unwrap());
+    }
+    assert!(answers.next().is_none());
+    sender.join().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "some were refused");
+    assert!(cases.len() as u64 > documents() * 9 / 10);
+}
+
+/// A document and the canonical form that Python gives it, unless P10 refuses it.
+struct Case {
+    document: Vec<u8>,
+    form: Option<Vec<u8>>,
+}
+
+impl Case {
+    /// Newlines are white space, and any other will do; only where a document is no JSON could they be something else.
+    fn on_one_line(line: &str) -> Option<Self> {
+        let (document, verdict) = line.split_once('\t').unwrap();
+        let mut document = unhex(document);
+        let is_blank = document.iter().all(u8::is_ascii_whitespace);
+        if is_blank || (verdict == "-" && document.contains(&b'\n')) {
+            return None;
+        }
+        document.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+        Some(Self { document, form: verdict.strip_prefix('=').map(unhex) })
+    }
+
+    /// Something that is skipped, after some.
+    fn blank(&self) -> &'static [u8] {
+        if self.document.len().is_multiple_of(7) { b" \t\r\n\n" } else { b"" }
+    }
+
+    fn compare(&self, answer: &[u8]) {
+        let (document, answer_text) =
+            (String::from_utf8_lossy(&self.document), String::from_utf8_lossy(answer));
+        match &self.form {
+            Some(form) => assert_eq!(answer_text, String::from_utf8_lossy(form), "{document}"),
+            None => assert!(
+                answer_text.starts_with("error: ") && answer_text.len() > 10,
+                "{answer_text}: {document}"
+            ),
+        }
+    }
+}
+
+/// P10, I4: one document gives exactly the bytes of its form, without a newline; a refused one gives nothing on stdout, a
+/// reason on stderr and 1.
+#[test]
+fn one_document_gives_exactly_its_bytes() {
+    let vectors = fs::read_to_string(vectors("canonical.jsonl")).unwrap();
+    for line in vectors.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let hex = case["input_hex"].as_str().map(unhex);
+        let output = one(&hex.unwrap_or_else(|| case["input"].as_str().unwrap().as_bytes().to_vec()));
+        if let Some(form) = case["canonical"].as_str() {
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), form, "{line}");
+            assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]), "{line}");
+        } else {
+            assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{line}");
+            let reason = String::from_utf8(output.stderr).unwrap();
+            assert!(reason.starts_with("refused: ") && reason.lines().count() == 1, "{reason}: {line}");
+        }
+    }
+}
+
+/// P10: a program that asks one document at a time is answered one at a time.
+#[test]
+fn a_line_is_answered_before_the_next_is_asked() {
+    let mut child = canonical(&["--lines"]);
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut answers = BufReader::new(output).lines();
+    for (document, form) in [("{ }", "{}"), ("[1E2 ]", "[100.0]"), ("\"\\u00e9\"", "\"é\"")] {
+        writeln!(input, "{document}").unwrap();
+        assert_eq!(answers.next().unwrap().unwrap(), form);
+    }
+    drop(input);
+    assert!(answers.next().is_none());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// P17: each receipt of the vectors is verified, or not, and the exit code says so; without a key a note says how little
+/// that proves.
+#[test]
+fn receipts_are_verified_offline() {
+    let index: Value = serde_json::from_slice(&fs::read(vectors("receipts/index.json")).unwrap()).unwrap();
+    for case in index.as_array().unwrap() {
+        let file = vectors("receipts").join(case["file"].as_str().unwrap());
+        let mut command = muster_command();
+        command.args(["receipt", "verify"]).arg(&file);
+        let output = command.args(case["key"].as_str().map(|key| format!("--key={key}"))).output().unwrap();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        if case["outcome"] == "verified" {
+            assert_eq!(output.status.code(), Some(0), "{case} {stderr}");
+            assert!(stdout.starts_with("verified: "), "{case} {stdout}");
+            assert_eq!(stderr.contains("agrees with itself"), case["key"].is_null(), "{case} {stderr}");
+        } else {
+            assert_eq!((output.status.code(), &stdout[..]), (Some(1), ""), "{case} {stderr}");
+            assert!(stderr.starts_with("not verified: "), "{case} {stderr}");
+        }
+    }
+}
+
+/// P17, I4: a file that is not there, or has no end, is not verified, and no more.
+#[test]
+fn a_file_that_cannot_be_read_verifies_nothing() {
+    for file in ["/nowhere/receipt.json", "/", "/dev/zero"] {
+        let output = muster_command().args(["receipt", "verify", file]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{file}");
+        assert!(text(&output.stderr).starts_with(&format!("not verified: {file}: ")), "{file}");
+    }
+}
+
+fn canonical(arguments: &[&str]) -> Child {
+    let mut command = muster_command();
+    command.arg("canonical").args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn one(document: &[u8]) -> Output {
+    let mut child = canonical(&[]);
+    child.stdin.take().unwrap().write_all(document).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+/// What the script says of random documents, a line for each.
+fn python(seed: u64, count: u64) -> impl Iterator<Item = String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/proof/tests/documents.py");
+    let mut command = Command::new("python3");
+    command.arg(script).args([seed.to_string(), count.to_string()]).stdin(Stdio::null());
+    let output = command.stderr(Stdio::inherit()).output().expect("python3 must be installed");
+    assert!(output.status.success());
+    let lines: Vec<String> = text(&output.stdout).lines().map(str::to_owned).collect();
+    lines.into_iter()
+}
+
+fn documents() -> u64 {
+    std::env::var("MUSTER_DOCUMENTS").map_or(2_000, |count| count.parse().expect("a number"))
+}
+
+fn vectors(file: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/vectors")).join(file)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().as_chunks::<2>().0;
+    digits.iter().map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}

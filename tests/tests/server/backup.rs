@@ -1,0 +1,246 @@
+//! Backup, restore and migration by commands: copies and exit codes.
+
+mod drills;
+
+use muster_pg_harness::Cluster;
+use muster_tests::{FakeNode, Server, muster_command};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+/// Work of every kind on a server, some of it over, some on its way.
+fn work(server: &Server) -> String {
+    let admin = server.admin();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 3);
+    let run = json!({"workflow_id": "hello", "title": "a \u{f8ff}0 b", "scope": {"pcs": ["PC-01"]}});
+    let run = admin.post("/api/runs", &run).expect(201)["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(node.jobs(2).len(), 2);
+    let session = json!({"sessionId": "night", "totalFrames": 100, "framesPerTask": 10});
+    let _ = admin.post("/api/v1/sessions", &session).expect(201);
+    let user = json!({"username": "carol", "password": "a-good-password", "roles": ["CLIENT"]});
+    let _ = admin.post("/users", &user).expect(201);
+    run
+}
+
+/// What people see of it.
+fn seen(server: &Server, run: &str) -> Vec<Value> {
+    let pages = [
+        format!("/api/runs/{run}"),
+        format!("/api/runs/{run}/task_devices"),
+        "/api/v1/sessions/night".to_owned(),
+        "/users".to_owned(),
+        "/audit".to_owned(),
+    ];
+    pages.iter().map(|page| server.admin().get(page).expect(200)).collect()
+}
+
+fn finished(command: &mut Command) -> Value {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Runs what is refused: ends with this code, in these words.
+fn refused(command: &mut Command, code: i32, words: &str) {
+    let output = command.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains(words), "{error}");
+    assert_eq!(output.status.code(), Some(code), "{error}");
+}
+
+fn backup(file: &Path, place: [&str; 2]) -> Command {
+    let mut command = muster_command();
+    command.arg("backup").arg(file).args(place).arg("--json");
+    command
+}
+
+fn restore(file: &Path, place: [&str; 2]) -> Command {
+    let mut command = muster_command();
+    command.arg("restore").arg(file).args(place).arg("--json");
+    command
+}
+
+fn migrate(data: &Path, url: &str) -> Command {
+    let mut command = muster_command();
+    command.args(["migrate", "--data"]).arg(data).args(["--to", url, "--json"]);
+    command
+}
+
+fn wait_for(child: &mut Child, words: &str) {
+    let mut lines = BufReader::new(child.stderr.as_mut().unwrap()).lines();
+    let told = lines.by_ref().map(Result::unwrap).find(|line| line.contains(words));
+    assert!(told.is_some(), "it ended before it said {words:?}");
+}
+
+/// A backup of a running server, restored into a database or a directory, is that server: its work, its users, its
+/// secrets (I6), whatever secrets were there before; and its epochs are new to every worker (S18).
+#[test]
+fn a_backup_brings_a_server_back() {
+    let mut server = Server::start();
+    let run = work(&server);
+    let (place, data) = (tempfile::tempdir().unwrap(), server.data());
+    let (first, second) = (place.path().join("first.backup"), place.path().join("second.backup"));
+    let embedded = ["--data", data.to_str().unwrap()];
+    let told = finished(&mut backup(&first, embedded));
+    assert!(told["rows"].as_u64() > Some(10), "{told}");
+    refused(&mut backup(&first, embedded), 4, "is there already");
+    refused(&mut restore(&first, embedded), 1, "in use");
+    let (before, token) = (seen(&server, &run), server.admin_token());
+    let _ = server.terminate();
+    refused(&mut restore(&first, embedded), 4, "not empty");
+
+    let url = Cluster::shared().fresh_database();
+    let told = finished(&mut restore(&first, ["--store", &url]));
+    assert_eq!((&told["verified"], &told["secrets"]), (&json!(true), &json!(5)));
+    refused(&mut restore(&first, ["--store", &url]), 4, "not empty");
+    let _ = finished(&mut backup(&second, ["--store", &url]));
+
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("admin-token"), "what-somebody-else-made").unwrap();
+    let told = finished(&mut restore(&second, embedded));
+    server.restart();
+    assert_eq!(server.admin_token(), token, "tokens go with the tables that know them");
+    let epoch = server.anonymous().get("/healthz").epoch();
+    assert_eq!(epoch, told["epoch"].as_u64().map(|epoch| epoch + 1));
+    assert!(epoch > Some(1_000_000), "no worker has seen that many: {epoch:?}");
+    assert_eq!(seen(&server, &run), before);
+}
+
+/// A server at work moves to a database: what it took while it was being copied is there, too, and it goes on with the
+/// same secrets; the old directory is not served again by mistake.
+#[test]
+fn a_server_moves_to_a_database() {
+    let mut server = Server::start();
+    let run = work(&server);
+    let (url, data) = (Cluster::shared().fresh_database(), server.data());
+    let mut moving = migrate(&data, &url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut moving, "stop the server now");
+    // Taken after the first copy was made.
+    let late = json!({"workflow_id": "late", "scope": {"pcs": ["PC-01"]}});
+    let late = server.admin().post("/api/runs", &late).expect(201)["run_id"].clone();
+    let (before, token) = (seen(&server, &run), server.admin_token());
+    let _ = server.terminate();
+    let moved = moving.wait_with_output().unwrap();
+    assert!(moved.status.success(), "{}", String::from_utf8_lossy(&moved.stderr));
+    let told: Value = serde_json::from_slice(&moved.stdout).unwrap();
+    assert_eq!(told["verified"], true);
+    assert!(
+        told["copied_in_the_pause"].as_u64() > Some(0) && told["copied_while_serving"].as_u64() > Some(0)
+    );
+
+    refused(
+        muster_command().args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data),
+        1,
+        "were moved to",
+    );
+    refused(&mut migrate(&data, &url), 1, "were moved to");
+    server.set("MUSTER_SERVER__STORE", &url);
+    server.restart();
+    let admin = server.anonymous().with_token(&token);
+    let _ = admin.get(&format!("/api/runs/{}", late.as_str().unwrap())).expect(200);
+    assert_eq!(seen(&server, &run), before);
+    let other = Server::start();
+    refused(&mut migrate(&other.data(), &url), 4, "has served from that database");
+}
+
+fn muster(line: &[&str]) -> Command {
+    let mut command = muster_command();
+    command.args(line);
+    command
+}
+
+/// I4: 2, what was not understood; no password is repeated (I6).
+#[test]
+fn what_is_not_understood_ends_with_2() {
+    let place = tempfile::tempdir().unwrap();
+    let (file, nowhere) = (place.path().join("x"), place.path().join("no/such/file"));
+    let form = "postgres://USER@HOST/DATABASE";
+    refused(&mut muster(&["serve", "--store", "host=h password=hunter2"]), 2, form);
+    refused(&mut muster(&["secret", "show", "admin", "--store", "postgres//u:hunter2@h"]), 2, form);
+    refused(&mut backup(&file, ["--store", "memory"]), 2, "the store is memory");
+    refused(&mut backup(&nowhere, ["--data", Server::start().data().to_str().unwrap()]), 2, "cannot write");
+    refused(&mut restore(&nowhere, ["--store", "sqlite"]), 2, "cannot read");
+    refused(&mut muster(&["migrate"]), 2, "--to must name the database to move to: postgres://USER@HOST");
+    let wrong = migrate(place.path(), "mysql://u:hunter2@h/db").output().unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && said.contains(form) && !said.contains("hunter2"), "{said}");
+}
+
+/// I4: 5, there is nothing; and nothing was made by looking.
+#[test]
+fn what_is_not_there_ends_with_5() {
+    let (url, place) = (Cluster::shared().fresh_database(), tempfile::tempdir().unwrap());
+    let empty = place.path().join("empty");
+    let data = ["--data", empty.to_str().unwrap()];
+    let file = place.path().join("a.backup");
+    refused(&mut backup(&file, data), 5, "there is no muster.db");
+    refused(&mut backup(&file, ["--store", &url]), 5, "is it the right database?");
+    refused(&mut migrate(&empty, &url), 5, "there is no muster.db");
+    refused(
+        &mut muster(&["secret", "show", "admin", "--data", data[1]]),
+        5,
+        "start `muster serve` there once",
+    );
+    refused(&mut muster(&["secret", "show", "admin", "--store", &url]), 5, "is it the right database?");
+    assert_eq!(Cluster::shared().sql(&url, "SELECT to_regnamespace('muster') IS NULL"), "t");
+    assert!(!file.exists() && !empty.exists());
+}
+
+/// I4: 1, the work failed: what is no backup, a store in use, a database that is not there.
+#[test]
+fn what_fails_ends_with_1() {
+    let (url, place) = (Cluster::shared().fresh_database(), tempfile::tempdir().unwrap());
+    let server = Server::start();
+    let (file, data) = (place.path().join("a.backup"), server.data());
+    fs::write(&file, "{\"muster\": 1}\n").unwrap();
+    refused(&mut restore(&file, ["--store", &url]), 1, "line 1 of the backup: it is no muster backup");
+    fs::write(&file, [0x28, 0xb5, 0x2f, 0xfd, 0xff]).unwrap();
+    refused(&mut restore(&file, ["--store", &url]), 1, "unpack it");
+    assert_eq!(Cluster::shared().sql(&url, "SELECT to_regnamespace('muster') IS NULL"), "t");
+    refused(muster(&["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data), 1, "in use");
+    let absent = format!("{url}_absent");
+    refused(&mut backup(&place.path().join("b"), ["--store", &absent]), 1, "createdb");
+    refused(&mut muster(&["secret", "show", "node", "--store", &absent]), 1, "createdb");
+    refused(&mut migrate(&data, &absent), 1, "createdb");
+    refused(
+        &mut muster(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--store",
+            &absent,
+            "--data",
+            place.path().to_str().unwrap(),
+        ]),
+        1,
+        "createdb",
+    );
+}
+
+/// I4: a backup on standard output is a backup and nothing else; what is told of it goes to standard error.
+#[test]
+fn a_backup_in_a_pipe_is_nothing_else() {
+    let (server, place) = (Server::start(), tempfile::tempdir().unwrap());
+    let written = backup(Path::new("-"), ["--data", server.data().to_str().unwrap()]).output().unwrap();
+    assert!(written.status.success());
+    let told: Value = serde_json::from_slice(&written.stderr).unwrap();
+    let last = written.stdout.split(|byte| *byte == b'\n').rev().nth(1).unwrap();
+    let last: Value = serde_json::from_slice(last).unwrap();
+    assert_eq!((&last["complete"], &last["rows"]), (&Value::Bool(true), &told["rows"]));
+    let (file, data) = (place.path().join("a.backup"), place.path().join("data"));
+    fs::write(&file, &written.stdout).unwrap();
+    let _ = finished(&mut restore(&file, ["--data", data.to_str().unwrap()]));
+}
+
+/// I4: a wish for the log that means nothing is told, not silently followed into silence.
+#[test]
+fn a_senseless_log_level_is_told() {
+    let server = Server::with(&[("MUSTER_LOG", "verbse")]);
+    let log = server.log();
+    assert!(log.contains("\"verbse\", which is no level") && log.contains("INFO"), "{log}");
+}

@@ -1,0 +1,323 @@
+//! Every route is given what no honest caller sends: nothing may break, and nothing may change.
+//!
+//! What could be valid by accident is asked of things that do not exist, so that all of it must be refused or have
+//! no effect. A route that the server describes and this test has no body for fails it.
+
+mod bases;
+mod values;
+
+use bases::Base;
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server};
+use serde_json::{Value, json};
+use std::io;
+
+/// I9, N6, Q15: no hostile request breaks the server, makes it panic or changes anything.
+#[test]
+fn nothing_hostile_breaks_or_changes_anything() {
+    // A route that waits for what never comes shows as one that gave up.
+    let server = Server::with(&[
+        ("MUSTER_SERVER__REQUEST_TIMEOUT_S", "31"),
+        ("MUSTER_NODES__OFFLINE_AFTER_S", "3600"),
+        ("MUSTER_NODES__HEARTBEAT_S", "3600"),
+        // The scene's simulation workers say nothing, and stay what they are.
+        ("MUSTER_SIMULATION__HEARTBEAT_MS", "60000"),
+        ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
+    ]);
+    let scene = Scene::set(&server);
+    let before = server.database().dump(&SETTLED_ELSEWHERE);
+    let mut battery = Battery { scene: &scene, sent: 0 };
+    for route in routes(&server) {
+        battery.addresses(&route);
+        battery.queries(&route);
+        // A stream that is not refused never ends.
+        if route.path != "/api/events" {
+            battery.headers(&route);
+            battery.lengths(&route);
+        }
+        match bases::of(&route.method, &route.path, &scene.run) {
+            Some(bases) if route.has_body => bases.iter().for_each(|base| battery.bodies(&route, base)),
+            None if !route.has_body => {}
+            _ => panic!("{} {}: say in bases.rs what its body is", route.method, route.path),
+        }
+    }
+    println!("{} hostile requests", battery.sent);
+    unchanged(&before, &server.database().dump(&SETTLED_ELSEWHERE));
+    assert_eq!(server.database().column("PRAGMA integrity_check"), ["ok"]);
+    assert!(!server.log().contains(" ERROR "), "{}", errors(&server.log()));
+    scene.goes_on(&server);
+}
+
+/// What is there to be damaged.
+struct Scene {
+    node: FakeNode,
+    admin: Client,
+    worker: Client,
+    enroller: Client,
+    member: Client,
+    member_token: String,
+    node_secret: String,
+    admin_token: String,
+    worker_token: String,
+    enrol_secret: String,
+    run: String,
+    job: Value,
+}
+
+/// One operation of the server's description.
+struct Route {
+    method: String,
+    path: String,
+    whose: Whose,
+    has_body: bool,
+}
+
+/// Who may call an operation.
+#[derive(Clone, Copy)]
+enum Whose {
+    Nodes,
+    Workers,
+    Enrollers,
+    Operators,
+    Users,
+}
+
+struct Battery<'s> {
+    scene: &'s Scene,
+    sent: usize,
+}
+
+impl Scene {
+    fn set(server: &Server) -> Self {
+        let node = FakeNode::enrolled(server.node(), "PC-01", 3);
+        let admin = server.admin();
+        let body = json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}});
+        let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", bases::USED_KEY).json(&body);
+        let run = admin.send(submit).expect(201)["run_id"].as_str().unwrap().to_owned();
+        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", bases::USED_KEY);
+        let _ = admin.send(schedule.json(&bases::schedule("of another body"))).expect(201);
+        let job = node.job();
+        node.tell(&Event::started("PC-01", &job));
+        // The others wait, so that work handed out by accident would show.
+        let _ = admin.patch("/api/pcs/PC-01", &json!({"max_devices": 1})).expect(200);
+        let enrol_secret = server.enrol_secret();
+        let enroller = server.anonymous().with_token(&enrol_secret);
+        let worker_token = enrol(&enroller, "W1");
+        enrol(&enroller, bases::QUARANTINED);
+        let reason = json!({"reason": "it shall not work"});
+        let path = format!("/api/v1/workers/{}/quarantine", bases::QUARANTINED);
+        let _ = admin.post(&path, &reason).expect(200);
+        let _ = admin.post("/api/v1/sessions", &bases::session(bases::USED_SESSION, 7)).expect(201);
+        let _ =
+            admin.post(&format!("/api/v1/sessions/{}/pause", bases::USED_SESSION), &json!({})).expect(200);
+        let member_token = member(server);
+        Self {
+            member: server.anonymous().with_token(&member_token),
+            member_token,
+            worker: server.anonymous().with_token(&worker_token),
+            enroller,
+            node_secret: server.node_secret(),
+            admin_token: server.admin_token(),
+            worker_token,
+            enrol_secret,
+            node,
+            admin,
+            run,
+            job,
+        }
+    }
+
+    /// The honest are served as before.
+    fn goes_on(&self, server: &Server) {
+        self.node.tell(&Event::succeeded("PC-01", &self.job));
+        for _ in 0..2 {
+            self.node.succeed(&self.node.job());
+        }
+        assert_eq!(server.run(&self.run)["status"], "success");
+    }
+}
+
+impl<'s> Battery<'s> {
+    /// Ids that are paths, controls, encodings, numbers, endless.
+    fn addresses(&mut self, route: &Route) {
+        if !route.path.contains('{') {
+            return;
+        }
+        for id in values::ids() {
+            let path = route
+                .path
+                .replace("{kind}", "run")
+                .replace("{id}", &id)
+                .replace("{path}", &id)
+                .replace("{name}", &id);
+            self.send(route, Request::new(&route.method, &path).json(&json!({})));
+            if route.path.contains("{kind}") {
+                let path = route.path.replace("{kind}", &id).replace("{id}", "x");
+                self.send(route, Request::new(&route.method, &path));
+            }
+        }
+    }
+
+    fn queries(&mut self, route: &Route) {
+        if route.method != "GET" {
+            return;
+        }
+        for query in values::queries() {
+            // A stream that is not refused never ends, and a node that is named is enrolled.
+            let fits = match route.path.as_str() {
+                "/api/events" => query.starts_with("after="),
+                "/api/nodes/pull" => !query.starts_with("node_id="),
+                _ => true,
+            };
+            if fits {
+                let path = bases::of_nobody(&route.path);
+                self.send(route, Request::new("GET", &format!("{path}?{query}")));
+            }
+        }
+    }
+
+    fn headers(&mut self, route: &Route) {
+        let path = bases::of_nobody(&route.path);
+        for (name, value) in values::headers() {
+            self.send(route, Request::new(&route.method, &path).header(&name, &value));
+        }
+        let mut many = Request::new(&route.method, &path);
+        for n in 0..300 {
+            many = many.header(&format!("x-{n}"), "y");
+        }
+        self.send(route, many);
+    }
+
+    /// Bodies whose length is a lie.
+    fn lengths(&mut self, route: &Route) {
+        let path = bases::of_nobody(&route.path);
+        let (client, token) = self.caller(route);
+        for lie in [
+            "content-length: -1",
+            "content-length: 99999999999999999999",
+            "content-length: 1000000",
+            "content-length: 2\r\ncontent-length: 3",
+            "content-length: 5\r\ntransfer-encoding: chunked",
+            "transfer-encoding: gzip, chunked, chunked",
+            "transfer-encoding: chunked",
+        ] {
+            self.sent += 1;
+            let head = format!("{} {path} HTTP/1.1\r\nhost: localhost\r\n", route.method);
+            let bytes = format!(
+                "{head}authorization: Bearer {token}\r\nconnection: close\r\n{lie}\r\n\r\nffffffffff\r\n{{"
+            );
+            // To say nothing to somebody who broke off is fine.
+            if let Ok(answer) = client.send_bytes(bytes.as_bytes()) {
+                judge(Ok(answer), &bytes);
+            }
+        }
+    }
+
+    fn caller(&self, route: &Route) -> (&'s Client, &'s str) {
+        let scene = self.scene;
+        match route.whose {
+            Whose::Nodes => (scene.node.client(), &scene.node_secret),
+            Whose::Workers => (&scene.worker, &scene.worker_token),
+            Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
+            // What a login does to itself is no harm, and would end the battery's own.
+            Whose::Users if route.path.starts_with("/auth/") => (&scene.admin, &scene.admin_token),
+            Whose::Users => (&scene.member, &scene.member_token),
+            Whose::Operators => (&scene.admin, &scene.admin_token),
+        }
+    }
+
+    fn bodies(&mut self, route: &Route, base: &Base) {
+        for body in values::bodies(&base.body) {
+            self.send(route, base.request(route, body));
+        }
+        for content_type in values::CONTENT_TYPES {
+            let body = base.body.to_string().into_bytes();
+            self.send(route, base.request(route, body).header("content-type", content_type));
+        }
+        for pointer in values::pointers(&base.body) {
+            for value in values::values() {
+                if !base.may_be(&pointer, &value) {
+                    self.send(route, base.request(route, values::replaced(&base.body, &pointer, &value)));
+                }
+            }
+            self.send(route, base.request(route, values::removed(&base.body, &pointer)));
+        }
+    }
+
+    fn send(&mut self, route: &Route, request: Request) {
+        self.sent += 1;
+        let said = format!("{request:?}");
+        judge(self.caller(route).0.try_send(request), &said);
+    }
+}
+
+/// Refused or harmless, in the contract's form; never broken.
+fn judge(answer: io::Result<Answer>, said: &str) {
+    let answer = answer.unwrap_or_else(|error| panic!("{error} after {said:.2000}"));
+    // Nothing here is too much at once, so that not even 503 is in order.
+    assert!(answer.status < 500, "{} after {said:.2000}", answer.status);
+    if answer.status >= 400 && !answer.body.is_empty() {
+        let _ = answer.problem(answer.status);
+    }
+}
+
+fn routes(server: &Server) -> Vec<Route> {
+    let document = server.anonymous().get("/openapi.json").expect(200);
+    let mut routes = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            routes.push(Route {
+                method: method.to_uppercase(),
+                path: path.clone(),
+                whose: whose(&operation["security"][0]),
+                has_body: operation.get("requestBody").is_some(),
+            });
+        }
+    }
+    routes
+}
+
+fn whose(security: &Value) -> Whose {
+    let is_for = |name: &str| security.get(name).is_some();
+    match () {
+        () if is_for("node") => Whose::Nodes,
+        () if is_for("worker") => Whose::Workers,
+        () if is_for("enrolment") => Whose::Enrollers,
+        () if is_for("user") => Whose::Users,
+        () => Whose::Operators,
+    }
+}
+
+/// Adds a user who may do everything, and leaves of each thing as much behind that no more can be made by accident; gives
+/// their token.
+fn member(server: &Server) -> String {
+    let member = server.user(bases::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
+    let _ = member.post("/workers/register", &json!({"name": bases::TAKEN})).expect(201);
+    let job = json!({"payload": "of another body"});
+    let _ = member
+        .send(Request::new("POST", "/jobs").header("Idempotency-Key", bases::USED_KEY).json(&job))
+        .expect(201);
+    let key = |n: u32| member.post("/api-keys", &json!({"name": n.to_string()})).json();
+    let first = key(0);
+    assert_eq!((1..10_000).map(key).find(|made| made["key"].is_null()).unwrap()["status"], 409);
+    // A login ends after a while; a key does not.
+    first["key"].as_str().unwrap().to_owned()
+}
+
+/// Enrols a simulation worker; gives its token.
+fn enrol(enroller: &Client, id: &str) -> String {
+    let answer = enroller.post("/api/v1/workers/register", &bases::registration(id)).expect(201);
+    answer["workerToken"].as_str().unwrap().to_owned()
+}
+
+fn unchanged(before: &[String], after: &[String]) {
+    let lost: Vec<_> = before.iter().filter(|row| !after.contains(row)).collect();
+    let new: Vec<_> = after.iter().filter(|row| !before.contains(row)).collect();
+    assert!(lost.is_empty() && new.is_empty(), "lost {lost:#?}, new {new:#?}");
+}
+
+fn errors(log: &str) -> String {
+    log.lines().filter(|line| line.contains(" ERROR ")).take(5).collect::<Vec<_>>().join("\n")
+}
+
+/// The feed tells of the rows, and meta counts.
+const SETTLED_ELSEWHERE: [&str; 2] = ["feed", "meta"];

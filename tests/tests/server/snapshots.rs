@@ -1,0 +1,194 @@
+//! Snapshots: what a page believes after a snapshot and the feed is what a later snapshot shows.
+
+use muster_tests::{Event, FakeNode, FeedEvent, Request, Server, until};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+/// I8, Q13: a snapshot and the entries after its number are together what a later snapshot says, whatever happened while
+/// the snapshots were read. Entries that a snapshot had seen already change nothing.
+#[test]
+fn a_snapshot_and_the_feed_are_a_later_snapshot() {
+    let server = Server::with(&[("MUSTER_OPERATIONS__MAX_ATTEMPTS", "1")]);
+    let node = FakeNode::enrolled(server.node(), "PC-01", 60);
+    let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
+    let taken = AtomicUsize::new(0);
+    let snapshots = thread::scope(|scope| {
+        let working = scope.spawn(|| work(&server, &node, &taken));
+        let mut snapshots: Vec<Value> = Vec::new();
+        while !working.is_finished() {
+            take(&server, &mut snapshots);
+            taken.store(snapshots.len(), Ordering::Relaxed);
+        }
+        snapshots
+    });
+    let last = until("a snapshot of the end", || {
+        let snapshot = server.admin().get("/api/fleet").expect(200);
+        let newest = server.database().count("SELECT max(first_seq + count - 1) FROM feed");
+        (snapshot["seq"].as_i64() == Some(newest)).then_some(snapshot)
+    });
+    assert!(snapshots.len() > 1, "something was seen while it happened");
+    for snapshot in &snapshots {
+        assert_eq!(caught_up(&server, snapshot, &last), Believed::of(&last), "from {}", snapshot["seq"]);
+    }
+}
+
+/// Keeps a snapshot, unless it is the one from before.
+fn take(server: &Server, snapshots: &mut Vec<Value>) {
+    let snapshot = server.admin().get("/api/fleet").expect(200);
+    if snapshots.last().is_none_or(|before| before["seq"] != snapshot["seq"]) {
+        snapshots.push(snapshot);
+    }
+}
+
+/// A busy minute of a fleet.
+fn work(server: &Server, node: &FakeNode, taken: &AtomicUsize) {
+    for round in 0..8 {
+        until("somebody looks meanwhile", || (taken.load(Ordering::Relaxed) > round / 2).then_some(()));
+        for (n, job) in node.jobs(5).iter().enumerate() {
+            if n == round % 5 {
+                node.fail(job);
+            } else {
+                node.succeed(job);
+            }
+        }
+        let other = FakeNode::enrolled(server.node(), &format!("PC-1{round}"), 3);
+        let _ = server.admin().post(&format!("/api/nodes/{}/drain", other.name), &json!({})).expect(200);
+    }
+    let _ = server.admin().post("/api/nodes/PC-10/resume", &json!({})).expect(200);
+    let failed = server.admin().get("/api/devices?status=ERROR").expect(200);
+    let failed = failed["devices"][0]["id"].as_str().or(failed["devices"][0]["device_id"].as_str()).unwrap();
+    let _ = server.admin().post(&format!("/api/devices/{failed}/return"), &json!({"note": "n"})).expect(200);
+    let running = node.jobs(3);
+    node.tell(&Event::started(&node.name, &running[0]));
+    list(node, |n| n >= 5 && n != 30);
+    node.succeed(&running[1]);
+    list(node, |n| n >= 2);
+}
+
+/// Has a node list some of its devices; those it leaves out are absent, whatever they are at.
+fn list(node: &FakeNode, is_there: impl Fn(usize) -> bool) {
+    let listed = node.listed();
+    let there = listed.as_array().unwrap().iter().enumerate().filter(|(place, _)| is_there(*place));
+    let devices: Vec<&Value> = there.map(|(_, device)| device).collect();
+    let _ = node.ask(&json!({"node_id": node.name, "max_jobs": 0, "devices": devices})).expect(200);
+}
+
+/// What whoever began with `snapshot` and read the feed up to `last` believes.
+fn caught_up(server: &Server, snapshot: &Value, last: &Value) -> Believed {
+    let (from, to) = (snapshot["seq"].as_u64().unwrap(), last["seq"].as_u64().unwrap());
+    let mut believed = Believed::of(snapshot);
+    if from == to {
+        return believed;
+    }
+    let request = Request::new("GET", &format!("/api/events?after={from}"));
+    let mut stream = server.admin().stream(request).unwrap();
+    for expected in from + 1..=to {
+        let event = stream.next_event().unwrap();
+        assert_eq!(event.id, expected, "no gap");
+        believed.apply(&event);
+    }
+    believed
+}
+
+/// Nodes and devices by id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Believed {
+    nodes: BTreeMap<String, Node>,
+    devices: BTreeMap<String, Device>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Node {
+    is_online: bool,
+    is_draining: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Device {
+    node: String,
+    is_attached: bool,
+    is_failed: bool,
+    task: Option<String>,
+}
+
+impl Believed {
+    /// What a snapshot says.
+    fn of(snapshot: &Value) -> Self {
+        let (mut nodes, mut devices) = (BTreeMap::new(), BTreeMap::new());
+        for node in snapshot["nodes"].as_array().unwrap() {
+            let (id, is_online) = (text(&node["node_id"]), node["status"] == "online");
+            for device in node["devices"].as_array().unwrap() {
+                let state = device[1].as_str().unwrap();
+                let device_of = Device {
+                    node: id.clone(),
+                    is_attached: device[3].as_bool().unwrap(),
+                    is_failed: state == "error",
+                    task: device[2].as_str().map(str::to_owned),
+                };
+                devices.insert(text(&device[0]), device_of);
+            }
+            nodes.insert(id, Node { is_online, is_draining: node["draining"].as_bool().unwrap() });
+        }
+        Self { nodes, devices }
+    }
+
+    /// Takes an entry of the feed; one that it knows of changes nothing.
+    fn apply(&mut self, event: &FeedEvent) {
+        let body: Value = serde_json::from_str(&event.data).unwrap();
+        match event.kind.as_str() {
+            "worker_enrolled" | "worker_online" | "worker_resumed" | "worker_offline" | "worker_draining" => {
+                self.change_node(&event.kind, &text(&body["worker"]));
+            }
+            "device_attached" => {
+                let device = self.devices.entry(text(&body["device"])).or_insert_with(Device::nobodys);
+                device.node = text(&body["worker"]);
+                device.is_attached = body["online"] == true;
+            }
+            "device_online" | "device_offline" | "device_error" | "device_returned" | "task_leased" => {
+                let device = self.devices.get_mut(body["device"].as_str().unwrap()).unwrap();
+                device.change(&event.kind, &body);
+            }
+            "attempt_ended" => {
+                let task = body["task"].as_str();
+                let ran = self.devices.values_mut().filter(|device| device.task.as_deref() == task);
+                ran.for_each(|device| device.task = None);
+            }
+            _ => {}
+        }
+    }
+
+    fn change_node(&mut self, kind: &str, id: &str) {
+        let node = self.nodes.entry(id.to_owned()).or_insert(Node { is_online: true, is_draining: false });
+        match kind {
+            "worker_online" => node.is_online = true,
+            "worker_offline" => node.is_online = false,
+            "worker_draining" => node.is_draining = true,
+            "worker_resumed" => node.is_draining = false,
+            _ => {}
+        }
+    }
+}
+
+impl Device {
+    fn nobodys() -> Self {
+        Self { node: String::new(), is_attached: false, is_failed: false, task: None }
+    }
+
+    fn change(&mut self, kind: &str, body: &Value) {
+        match kind {
+            "device_online" => self.is_attached = true,
+            "device_offline" => self.is_attached = false,
+            "device_error" => self.is_failed = true,
+            "device_returned" => self.is_failed = false,
+            _ => self.task = Some(text(&body["task"])),
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
