@@ -41,6 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
+#[allow(clippy::too_many_arguments, reason = "one for each part of the request")]
 async fn show(
     Client(client): Client,
     State(http): State<HttpState>,

@@ -103,6 +103,7 @@ async fn submit(
         (status = 409, description = "Concurrent submission conflict"),
     )
 )]
+#[allow(clippy::too_many_arguments, reason = "one for each part of the request")]
 async fn work(
     Owner(owner): Owner,
     State(http): State<HttpState>,
