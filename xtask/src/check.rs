@@ -1,14 +1,15 @@
 //! `cargo xtask check`: everything a commit must pass.
 
-use crate::failure::Failure;
-use crate::options;
-use crate::process::{self, cargo};
-use crate::stopwatch::Stopwatch;
-use crate::{rules, sizes, suite};
+use crate::{
+    failure::{self, Failure},
+    lines,
+    process::{self, Stopwatch, cargo},
+    rules, sizes, suite,
+};
 
 /// Passes the gates one after the other and stops at the first that is shut.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let total = Stopwatch::start();
     for gate in GATES {
         pass(gate)?;
@@ -48,12 +49,12 @@ struct Gate {
     run: fn() -> Result<(), Failure>,
 }
 
-/// What `cargo xtask check --help` prints.
+/// Output of `cargo xtask check --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask check
 
 Passes these gates in order and stops at the first that fails:
-fmt, sizes, rules, clippy, tests (with a hundred simulated worlds and all planted bugs), doc.";
+fmt, sizes, tuples, rules, clippy, tests (with a hundred simulated worlds and all planted bugs), doc.";
 
 /// The quick ones first: whoever forgot to format should hear of it before the compiler runs.
 const GATES: &[Gate] = &[
@@ -63,6 +64,7 @@ const GATES: &[Gate] = &[
         run: || process::run(&mut cargo(&["fmt", "--all", "--check"])),
     },
     Gate { name: "sizes", next: "split or rename the files above", run: || sizes::run(&[]) },
+    Gate { name: "tuples", next: "give the parameters above names, in a struct", run: lines::refuse_tuples },
     Gate {
         name: "rules",
         next: "write the tests, with the rule's id in their `///` comment",

@@ -1,4 +1,4 @@
-//! What in a Rust file is code and documentation, and what only looks like it.
+//! Tells code and documentation of a Rust file from strings and comments.
 
 /// Blanks string literals and comments other than `///`, so that what is found afterwards is real.
 ///

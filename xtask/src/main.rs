@@ -4,21 +4,16 @@ mod check;
 mod code;
 mod failure;
 mod lines;
-mod options;
 mod process;
 mod rules;
 mod sizes;
 mod slowest;
 mod soak;
 mod source;
-mod stopwatch;
 mod suite;
 
-use std::env;
-use std::path::PathBuf;
-use std::process::ExitCode;
-
 use failure::Failure;
+use std::{env, path::PathBuf, process::ExitCode};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> =

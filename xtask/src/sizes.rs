@@ -1,15 +1,15 @@
 //! `cargo xtask sizes`: files that grew too long, and names that say nothing.
 
+use crate::{
+    code::{balanced_length, is_name_char, mask},
+    failure::{self, Failure},
+    source::{self, Source},
+};
 use std::path::Path;
-
-use crate::code::{balanced_length, is_name_char, mask};
-use crate::failure::Failure;
-use crate::options;
-use crate::source::{self, Source};
 
 /// Refuses oversized files and empty names; mentions the files that come close.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let sources = source::rust_files()?;
     for warning in sources.iter().filter_map(length_warning) {
         println!("warning: {warning}");
@@ -90,7 +90,7 @@ fn says_nothing(name: &str) -> bool {
     EMPTY_NAMES.contains(&name) || name.ends_with("_v2")
 }
 
-/// What `cargo xtask sizes --help` prints.
+/// Output of `cargo xtask sizes --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask sizes
 

@@ -1,9 +1,9 @@
 //! `cargo xtask soak`: the long series, for a night or before a release.
 
-use crate::failure::Failure;
-use crate::options;
-use crate::process::{self, cargo};
-use crate::stopwatch::Stopwatch;
+use crate::{
+    failure::{self, Failure},
+    process::{self, Stopwatch, cargo},
+};
 
 /// Runs the series that was asked for, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -21,28 +21,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             ]
         }
         Some((name, rest)) if name == "kills" => {
-            vec![Series::Kills(options::number(rest, "--times", KILLS)?)]
+            vec![Series::Kills(failure::number(rest, "--times", KILLS)?)]
         }
         Some((name, rest)) if name == "agents" => {
-            vec![Series::Agents(options::number(rest, "--times", KILLS)?)]
+            vec![Series::Agents(failure::number(rest, "--times", KILLS)?)]
         }
         Some((name, rest)) if name == "frames" => {
-            vec![Series::Frames(options::number(rest, "--frames", FRAMES)?)]
+            vec![Series::Frames(failure::number(rest, "--frames", FRAMES)?)]
         }
         Some((name, rest)) if name == "pool" => {
-            vec![Series::Pool(options::number(rest, "--jobs", JOBS)?)]
+            vec![Series::Pool(failure::number(rest, "--jobs", JOBS)?)]
         }
         Some((name, rest)) if name == "court" => {
-            vec![Series::Court(options::number(rest, "--events", EVENTS)?)]
+            vec![Series::Court(failure::number(rest, "--events", EVENTS)?)]
         }
         Some((name, rest)) if name == "failover" => {
-            vec![Series::Failovers(options::number(rest, "--times", FAILOVERS)?)]
+            vec![Series::Failovers(failure::number(rest, "--times", FAILOVERS)?)]
         }
         Some((name, rest)) if name == "documents" => {
-            vec![Series::Documents(options::number(rest, "--documents", DOCUMENTS)?)]
+            vec![Series::Documents(failure::number(rest, "--documents", DOCUMENTS)?)]
         }
         Some((name, rest)) if name == "seeds" => {
-            vec![Series::Seeds(options::number(rest, "--seeds", SEEDS)?)]
+            vec![Series::Seeds(failure::number(rest, "--seeds", SEEDS)?)]
         }
         Some((name, _)) => return Err(Failure::Usage(format!("no series `{name}`\n\n{HELP}"))),
     };
@@ -113,7 +113,7 @@ impl Series {
     }
 }
 
-/// How a series went.
+/// Result of a series.
 struct Report {
     line: String,
     passed: bool,
@@ -159,7 +159,7 @@ const COURT_KILL: EndToEnd = EndToEnd { binary: "court", filter: "kill", variabl
 const LEADER_KILL: EndToEnd = EndToEnd { binary: "cluster", filter: "no_kill", variable: "MUSTER_FAILOVERS" };
 const CANONICAL: EndToEnd = EndToEnd { binary: "pool", filter: "canonical", variable: "MUSTER_DOCUMENTS" };
 
-/// What `cargo xtask soak --help` prints.
+/// Output of `cargo xtask soak --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask soak                     all series
        cargo xtask soak kills [--times N]   kill -9 the server N times (200)

@@ -3,10 +3,11 @@
 //! Both parts are compiled as one. Cargo chooses the features of a dependency by what is compiled together: a part by
 //! itself would have the same hundreds of crates compiled again.
 
-use crate::failure::Failure;
-use crate::options;
-use crate::process::{self, cargo};
-use crate::slowest;
+use crate::{
+    failure::{self, Failure},
+    process::{self, cargo},
+    slowest,
+};
 
 /// Runs the tests of the crates; nextest leaves out those in documentation, so they follow.
 pub(crate) fn crates() -> Result<(), Failure> {
@@ -20,7 +21,7 @@ pub(crate) fn crates() -> Result<(), Failure> {
 
 /// Runs the tests of the binary that `MUSTER_BIN` names, or of the one that a release build left.
 pub(crate) fn end_to_end(arguments: &[String]) -> Result<(), Failure> {
-    options::none(arguments)?;
+    failure::none(arguments)?;
     let binary =
         std::env::var_os("MUSTER_BIN").map_or_else(process::release_binary, |path| Ok(path.into()))?;
     if !binary.is_file() {
@@ -40,7 +41,7 @@ fn has_nextest() -> bool {
     process::answers(&mut cargo(&["nextest", "--version"]))
 }
 
-/// What `cargo xtask end-to-end --help` prints.
+/// Output of `cargo xtask end-to-end --help`.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask end-to-end
 

@@ -1,14 +1,13 @@
-//! Makes one store like another, by writing only what differs.
+//! Makes one store like another by writing only what differs.
 
 use crate::{
     cell::{Cell, Record},
-    target::{delete, put},
     walk::{Walk, key_of},
 };
-use muster_tables::{Fault, Sql, TABLES, TableShape, Whole};
-use std::cmp::Ordering;
+use muster_tables::{Fault, Put, Sql, TABLES, TableShape, Update, Value, Whole};
+use std::{cmp::Ordering, sync::LazyLock};
 
-/// What had to be done.
+/// Work that was necessary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
     /// Rows looked at.
@@ -19,7 +18,7 @@ pub struct Aligned {
     pub deleted: u64,
 }
 
-/// What differs in a stretch of a table.
+/// Differences in a stretch of a table.
 #[derive(Default)]
 struct Difference {
     missing: Vec<Record>,
@@ -103,4 +102,34 @@ fn differ(wanted: Vec<Record>, mut found: Walk<'_>) -> Result<Difference, Fault>
 fn order(one: &[Cell], other: &[Cell]) -> Ordering {
     let cells = one.iter().zip(other).map(|(one, other)| one.order(other));
     cells.fold(Ordering::Equal, Ordering::then)
+}
+
+/// Puts rows into a table, over what is there.
+pub(crate) fn put(target: &mut dyn Whole, shape: &'static TableShape, rows: &[Record]) -> Result<(), Fault> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    target.sink().put(put_of(shape), rows.len(), &mut |place, row| {
+        rows[place].iter().for_each(|cell| row.value(cell.value()));
+        Ok(())
+    })
+}
+
+/// Deletes the row with a key.
+pub(crate) fn delete(target: &dyn Whole, shape: &'static TableShape, key: &[Cell]) -> Result<(), Fault> {
+    let conditions: Vec<String> =
+        shape.key.iter().zip(1..).map(|(name, place)| format!("{name} = ?{place}")).collect();
+    let params: Vec<Value<'_>> = key.iter().map(Cell::value).collect();
+    let sql = format!("DELETE FROM {} WHERE {}", shape.name, conditions.join(" AND "));
+    target.sql().execute(&sql, &params).map(|_| ())
+}
+
+/// Statement that puts whole rows into a table.
+fn put_of(shape: &TableShape) -> &'static Put {
+    static PUTS: LazyLock<Vec<Put>> = LazyLock::new(|| TABLES.iter().map(whole_rows).collect());
+    PUTS.iter().find(|put| put.table == shape.name).expect("each table has one")
+}
+
+fn whole_rows(shape: &TableShape) -> Put {
+    Put { table: shape.name, columns: shape.columns, key: shape.key, update: Update::Whole }
 }

@@ -7,15 +7,11 @@
 
 mod align;
 mod cell;
-mod epoch;
-mod line;
 mod restore;
-mod target;
 mod walk;
 mod write;
 
 pub use align::{Aligned, align};
-pub use epoch::raise_epoch;
-pub use restore::{Archive, Head, RestoreError};
+pub use restore::{Archive, Head, RestoreError, raise_epoch};
 pub use walk::{Tally, is_empty, tally};
 pub use write::{Contents, WriteError, write};

@@ -1,17 +1,16 @@
 //! Fills an empty store from a backup.
 
 use crate::{
-    cell::Record,
-    line,
-    target::put,
+    align::put,
+    cell::{self, Record},
     walk::{Tally, Tallying, is_empty, tally},
     write::FORMAT,
 };
-use muster_tables::{Fault, TABLES, TableShape, Whole};
+use muster_tables::{Fault, Sql, TABLES, TableShape, Value, Whole};
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 
-/// What a backup says of itself.
+/// Head of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The version of the schema it was made of.
@@ -20,7 +19,7 @@ pub struct Head {
     pub secrets: Vec<(String, String)>,
 }
 
-/// Why nothing was restored.
+/// Reason why nothing was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The file could not be read.
@@ -36,7 +35,7 @@ pub enum RestoreError {
     Senseless {
         /// Counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Its defect.
         what: String,
     },
     /// The store holds something.
@@ -218,7 +217,7 @@ fn read_table(
         let is_row = lines.next()?.starts_with('[');
         if is_row {
             let row: Record =
-                line::read(lines.text.trim_end(), shape).map_err(|what| lines.senseless(what))?;
+                cell::read(lines.text.trim_end(), shape).map_err(|what| lines.senseless(what))?;
             tallying.take(&row);
             rows.push(row);
         }
@@ -281,8 +280,37 @@ fn compare(target: &mut dyn Whole, tallies: &[Tally]) -> Result<(), RestoreError
     Ok(())
 }
 
+/// Raises the epoch of a store that was filled from a backup above all that may have been given since; answers it.
+///
+/// Workers remember the highest epoch they saw and take no task of an older one, and they may have seen some after the
+/// backup was made, or after it was restored before. Terms begin far less often than once in a second, so seconds since
+/// 1970 (`now_s`) are above every epoch that was ever given, unless a clock went wrong: a large step must do then.
+///
+/// # Errors
+/// When the store holds no epoch that makes sense, or fails.
+pub fn raise_epoch(sql: &dyn Sql, now_s: i64) -> Result<i64, RestoreError> {
+    let mut epoch = None;
+    sql.each("SELECT value FROM meta WHERE key = 'epoch'", &[], &mut |row| {
+        epoch = match row.cell(0)? {
+            Value::Integer(epoch) => Some(epoch),
+            other => return Err(Fault::corrupt(format!("meta epoch: {other:?}"))),
+        };
+        Ok(())
+    })?;
+    let epoch = epoch.filter(|epoch| (0..EPOCH_MAX).contains(epoch)).ok_or(RestoreError::NoEpoch)?;
+    let raised = if now_s > epoch { now_s } else { epoch + STEP };
+    sql.execute("UPDATE meta SET value = ?1 WHERE key = 'epoch'", &[Value::Integer(raised)])?;
+    Ok(raised)
+}
+
 /// Rows put at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// More than any row may hold.
 const LINE_BYTES_MAX: u64 = 1 << 30;
+
+/// More terms than any installation begins between two backups.
+const STEP: i64 = 1_000_000;
+
+/// Beyond it, numbers in JSON are not exact everywhere.
+const EPOCH_MAX: i64 = 1 << 52;

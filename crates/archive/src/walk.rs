@@ -1,9 +1,6 @@
 //! Walks through a table in the order of its keys.
 
-use crate::{
-    cell::{Cell, Record, keep},
-    line,
-};
+use crate::cell::{self, Cell, Record, keep};
 use muster_tables::{Fault, Sql, TABLES, TableShape, Value};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -23,7 +20,7 @@ pub(crate) struct Walk<'a> {
 /// The values of a row that are its key.
 pub(crate) type Key = Vec<Cell>;
 
-/// How many rows a table has and what they are.
+/// Number and hash of the rows of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The table.
@@ -54,7 +51,7 @@ pub fn tally(sql: &dyn Sql, shape: &'static TableShape) -> Result<Tally, Fault> 
     Ok(tallying.finish())
 }
 
-/// Whether a store holds nothing but what a new one holds: rows in none of the tables that work is kept in.
+/// True if a store holds nothing but what a new one holds: rows in none of the tables that work is kept in.
 ///
 /// # Errors
 /// When the database fails.
@@ -73,7 +70,7 @@ impl<'a> Walk<'a> {
         Self::between(sql, shape, None, None)
     }
 
-    /// What stands after one key, up to another.
+    /// The rows after one key, up to another.
     pub(crate) fn between(
         sql: &'a dyn Sql,
         shape: &'static TableShape,
@@ -131,7 +128,7 @@ impl Tallying {
     /// Counts a row; answers the line that stands for it.
     pub(crate) fn take(&mut self, row: &[Cell]) -> &str {
         self.line.clear();
-        line::push(row, &mut self.line);
+        cell::push(row, &mut self.line);
         self.line.push('\n');
         self.rows += 1;
         self.hash.update(self.line.as_bytes());
@@ -179,5 +176,5 @@ fn select(shape: &TableShape, [is_after, is_upto]: [bool; 2]) -> String {
 /// Few enough to be held, even where rows are long.
 const PAGE_ROWS: usize = 1_000;
 
-/// What a new store holds rows in.
+/// Tables that have rows in a new store.
 const BORN_FILLED: [&str; 2] = ["meta", "sim_farm"];

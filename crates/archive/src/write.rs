@@ -5,7 +5,7 @@ use muster_tables::{Fault, Sql, TABLES, TableShape};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// What goes into a backup beside the tables.
+/// Contents of a backup beside the tables.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     /// The version of the store's schema.
@@ -14,7 +14,7 @@ pub struct Contents {
     pub secrets: Vec<(String, String)>,
 }
 
-/// Why a backup could not be made.
+/// Reason why a backup could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The store failed.

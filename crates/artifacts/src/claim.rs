@@ -2,7 +2,7 @@
 
 use crate::{
     ContentHash, Proof, ProofError, StoragePath,
-    signature::{self, Key},
+    link::{self, Key},
 };
 use hmac::KeyInit;
 use std::fmt;
@@ -34,7 +34,7 @@ impl Signer {
     /// Signs a claim for `PUT` until `expires_at` (milliseconds since 1970): 64 hexadecimal digits.
     #[must_use]
     pub fn sign(&self, claim: &Claim, expires_at: i64) -> String {
-        signature::sign(&self.0, &text_of(claim, expires_at))
+        link::sign(&self.0, &text_of(claim, expires_at))
     }
 
     /// Checks a proof, in constant time.
@@ -42,7 +42,7 @@ impl Signer {
     /// # Errors
     /// `Forged` if the proof does not fit the claim, `Expired` if it does and is too late.
     pub fn verify(&self, claim: &Claim, proof: Proof<'_>, now: i64) -> Result<(), ProofError> {
-        signature::verify(&self.0, &text_of(claim, proof.expires_at), proof, now)
+        link::verify(&self.0, &text_of(claim, proof.expires_at), proof, now)
     }
 }
 

@@ -11,15 +11,13 @@ mod directory;
 mod hash;
 mod link;
 mod path;
-mod signature;
 mod store;
 mod template;
 
 pub use claim::{Claim, Signer};
 pub use directory::DirectoryStore;
 pub use hash::{ContentHash, HashError};
-pub use link::LinkSigner;
+pub use link::{LinkSigner, Proof, ProofError};
 pub use path::{PathError, StoragePath, escape};
-pub use signature::{Proof, ProofError};
 pub use store::{ArtifactStore, Finished, Kept, Opened, Progress, StoreError, Upload};
 pub use template::{Template, TemplateError};

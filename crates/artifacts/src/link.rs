@@ -1,10 +1,8 @@
 //! Links: URLs that open one file without a token, until they expire (N21).
 
-use crate::{
-    Proof, ProofError, StoragePath,
-    signature::{self, Key},
-};
-use hmac::{KeyInit, Mac};
+use crate::{StoragePath, hash::bytes_of};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use std::fmt;
 
 /// Signs and checks links.
@@ -26,7 +24,7 @@ impl LinkSigner {
     /// digits.
     #[must_use]
     pub fn sign(&self, path: &StoragePath, expires_at: i64) -> String {
-        signature::sign(&self.0, &text_of(path, expires_at))
+        sign(&self.0, &text_of(path, expires_at))
     }
 
     /// Checks the proof of a link, in constant time.
@@ -34,7 +32,7 @@ impl LinkSigner {
     /// # Errors
     /// `Forged` if the proof is not for this path and expiry, `Expired` if it is and is too late.
     pub fn verify(&self, path: &StoragePath, proof: Proof<'_>, now: i64) -> Result<(), ProofError> {
-        signature::verify(&self.0, &text_of(path, proof.expires_at), proof, now)
+        verify(&self.0, &text_of(path, proof.expires_at), proof, now)
     }
 }
 
@@ -47,6 +45,45 @@ impl fmt::Debug for LinkSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LinkSigner(…)")
     }
+}
+
+/// An HMAC that has taken in a key; each purpose has its own.
+pub(crate) type Key = Hmac<Sha256>;
+
+/// A signature and the expiry that it covers, as a URL carries them.
+#[derive(Clone, Copy, Debug)]
+pub struct Proof<'a> {
+    /// End of the proof, in milliseconds since 1970.
+    pub expires_at: i64,
+    /// 64 hexadecimal digits.
+    pub signature: &'a str,
+}
+
+/// Reasons to reject a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// The signature was not made with this key, or was made for something else.
+    #[error("the signature does not fit")]
+    Forged,
+    /// The signature is authentic, but its time is over.
+    #[error("the signature has expired")]
+    Expired,
+}
+
+/// Signs a text: 64 hexadecimal digits.
+pub(crate) fn sign(key: &Key, text: &str) -> String {
+    let bytes: [u8; 32] = key.clone().chain_update(text).finalize().into_bytes().into();
+    bytes.iter().fold(String::with_capacity(64), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// Checks a proof over a text, which must contain the expiry. The comparison takes constant time.
+///
+/// The signature is checked before the expiry, so that a forger never learns whether a proof would have been in time.
+pub(crate) fn verify(key: &Key, text: &str, proof: Proof<'_>, now: i64) -> Result<(), ProofError> {
+    let signature = bytes_of(proof.signature).ok_or(ProofError::Forged)?;
+    let mac = key.clone().chain_update(text);
+    mac.verify_slice(&signature).map_err(|_| ProofError::Forged)?;
+    if now < proof.expires_at { Ok(()) } else { Err(ProofError::Expired) }
 }
 
 /// Derives the key of links. The signed text of an upload never begins like this.
@@ -113,10 +150,7 @@ mod tests {
         let proof = Proof { expires_at: 100, signature: &link };
         assert_eq!(uploads.verify(&claim, proof, 99), FORGED);
         // Even the same text has another signature: the keys differ.
-        assert_ne!(
-            signature::sign(&links.0, "text"),
-            signature::sign(&Key::new_from_slice(b"key").unwrap(), "text")
-        );
+        assert_ne!(sign(&links.0, "text"), sign(&Key::new_from_slice(b"key").unwrap(), "text"));
     }
 
     /// I6: the key is not shown.

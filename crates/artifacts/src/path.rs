@@ -1,4 +1,4 @@
-//! Where an artifact is kept, in a form that no file system and no URL can misread.
+//! Paths of artifacts, in a form that no file system and no URL can misread.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoragePath(String);
 
-/// Why a text is no path of the store.
+/// Reason why a text is no path of the store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// The whole is too long.
@@ -77,7 +77,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// Whether a byte stands for itself in a component.
+/// True if a byte stands for itself in a component.
 pub(crate) fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
 }

@@ -1,4 +1,4 @@
-//! What a place for artifacts must do.
+//! The interface of a store for artifacts.
 
 use crate::{Claim, ContentHash, StoragePath};
 use std::{
@@ -39,7 +39,7 @@ pub trait ArtifactStore: Send + Sync {
 
 /// An upload under way. What was written stays when it is dropped.
 pub trait Upload: Send {
-    /// How many bytes there are.
+    /// Number of bytes.
     fn offset(&self) -> u64;
 
     /// Adds bytes.
@@ -80,7 +80,7 @@ pub struct Opened {
     pub content: Box<dyn Read + Send>,
 }
 
-/// How far an upload is.
+/// Progress of an upload, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// So many bytes are there.
@@ -94,11 +94,11 @@ pub enum Progress {
 pub struct Finished {
     /// What is there now.
     pub kept: Kept,
-    /// Whether it came to be by this very upload.
+    /// True if it came to be by this very upload.
     pub is_new: bool,
 }
 
-/// Why a place did not do as asked.
+/// Errors of an artifact store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another content is kept there, or something that is no artifact is in the way.

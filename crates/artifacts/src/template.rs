@@ -13,7 +13,7 @@ enum Piece {
     Placeholder(String),
 }
 
-/// Why a text is no template, or makes no path.
+/// Reason why a text is no template, or makes no path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// Between two slashes, or at an end, there is nothing; or a component begins with a dot.

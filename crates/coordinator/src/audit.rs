@@ -1,4 +1,4 @@
-//! What a privileged act is called in the audit log (I7).
+//! Names of privileged acts in the audit log (I7).
 
 use muster_model::{
     AccountCommand, Actor, AuditRecord, Command, FrameCommand, JobReply, PoolCommand, Reply, RetryRequest,
@@ -169,7 +169,7 @@ fn about_accounts(command: &AccountCommand) -> Option<Act> {
     })
 }
 
-/// What changed about a user; a password is named, never shown.
+/// Describes the change of a user; a password is named, never shown.
 fn changed(user: UserId, change: &UserChange) -> String {
     let password = change.password_hash.as_ref().map(|_| "a new password".to_owned());
     let roles = change.roles.map(|roles| format!("roles {}", words(roles)));

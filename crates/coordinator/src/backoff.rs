@@ -1,4 +1,4 @@
-//! How long a server leaves be what did not help.
+//! Backoff of a server after terms and read-aheads that were in vain.
 
 use muster_model::{Millis, Timestamp};
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(crate) struct TermBackoff {
 }
 
 impl TermBackoff {
-    /// How long no term is begun after one that failed.
+    /// Pause before the next term, after one that failed.
     pub(crate) fn after(&mut self, was_of_use: bool) -> Duration {
         self.other = None;
         self.in_vain = if was_of_use { 0 } else { self.in_vain.saturating_add(1) };
@@ -42,7 +42,7 @@ pub(crate) struct ReadAheadBackoff {
 }
 
 impl ReadAheadBackoff {
-    /// Whether it is worth reading ahead while the leader of a term is silent.
+    /// True if it is worth reading ahead while the leader of a term is silent.
     pub(crate) fn allows(&mut self, epoch: u64, now: Timestamp) -> bool {
         if self.epoch != epoch {
             *self = Self { epoch, ..Self::default() };
@@ -50,14 +50,14 @@ impl ReadAheadBackoff {
         self.not_before.is_none_or(|not_before| now >= not_before)
     }
 
-    /// What was read was of no use.
+    /// Notes that a read-ahead was of no use.
     pub(crate) fn was_in_vain(&mut self, lease: Millis, now: Timestamp) {
         self.in_vain = self.in_vain.saturating_add(1);
         self.not_before = Some(now + Millis(lease.0 << self.in_vain.min(DOUBLINGS_MAX)));
     }
 }
 
-/// How long nothing is tried after a term failed.
+/// Shortest pause after a term that failed.
 pub(crate) const RETRY_TERM_AFTER: Duration = Duration::from_millis(500);
 
 /// The longest that no term is begun; one that lasts longer than this was none in vain.

@@ -10,6 +10,15 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+/// Reads tokio's monotonic clock: for timeouts, pauses and measurements within this process. Tests pause it.
+///
+/// The engine's decisions go by a [`Clock`] instead.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "the one place of the server that may")]
+pub fn instant_now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
 /// Tells the time.
 pub trait Clock: Send + Sync + 'static {
     /// Now; never less than it was.
@@ -53,7 +62,7 @@ fn running() -> Duration {
 /// The time that moments are written down in: the store's, where it has a clock, carried on by the server's own.
 pub(crate) struct Time {
     clock: Arc<dyn Clock>,
-    /// How far the store's time is ahead of the clock's; [`UNSET`] until a term told it.
+    /// Lead of the store's time over the clock's; [`UNSET`] before the first term.
     ahead: AtomicI64,
 }
 

@@ -9,8 +9,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
-    Actor, Ask, Command, FrameHandout, FrameQuery, FrameView, JobId, JobPayload, Millis, Name, Pull,
-    PullReply, Rejection, Settings, TaskId, TaskRecord, Timestamp, ask,
+    Actor, Ask, Command, FrameHandout, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Settings,
+    Timestamp, ask,
 };
 use muster_store::{Reader, StoreError};
 use std::{
@@ -30,7 +30,7 @@ pub struct Coordinator {
     pub(crate) effects: Arc<Mutex<Option<Effects>>>,
 }
 
-/// Why a command has no reply.
+/// Reason why a command has no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The engine said no; nothing changed.
@@ -86,17 +86,6 @@ impl Coordinator {
         self.ask_and_wait(ask::frames::Ask { worker, supply: true }, wait).await
     }
 
-    /// What memory knows of sessions beyond the store.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
-    pub async fn frames(&self, query: FrameQuery) -> Result<FrameView, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Frames(query, reply)).map_err(|_| Refusal::Unavailable)?;
-        answer.await.map_err(|_| Refusal::Unavailable)
-    }
-
     /// Looks something up in what memory holds. That it is not there counts only if one term ran all the while: what
     /// one forgets and the next loads is not missed (S18).
     ///
@@ -124,24 +113,10 @@ impl Coordinator {
         self.is_ready().then(|| self.shared.tokens.owner(token)).flatten()
     }
 
-    /// What must happen outside, each thing once it is durable. Given out once.
+    /// The receiver of effects, each once it is durable. Given out once.
     #[must_use]
     pub fn take_effects(&self) -> Option<Effects> {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// A task as it stands: by memory, which knows the live lease, else by the store.
-    ///
-    /// # Errors
-    /// `Rejected(TaskUnknown)`, too many waiting requests, or a failed read.
-    pub async fn task(&self, id: TaskId) -> Result<TaskRecord, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::Task(id, reply)).map_err(|_| Refusal::Unavailable)?;
-        match answer.await.map_err(|_| Refusal::Unavailable)? {
-            Some(task) => Ok(task),
-            None => Ok(self.read(move |reader| reader.task(id)).await?.ok_or(Rejection::TaskUnknown)?),
-        }
     }
 
     /// The payload of a job; remembered for the jobs asked for lately.
@@ -149,13 +124,13 @@ impl Coordinator {
     /// # Errors
     /// `Rejected(JobUnknown)` or a failed read.
     pub async fn payload(&self, job: JobId) -> Result<Arc<JobPayload>, Refusal> {
-        if let Some(payload) = self.shared.payloads.get(job) {
+        if let Some(payload) = self.shared.payloads.get(&job) {
             return Ok(payload);
         }
         let record = self.read(move |reader| reader.job(job)).await?;
         let payload = record.and_then(|record| record.payload).ok_or(Rejection::JobUnknown)?;
         let payload = Arc::new(payload);
-        self.shared.payloads.put(job, Arc::clone(&payload));
+        self.shared.payloads.insert(job, Arc::clone(&payload));
         Ok(payload)
     }
 
@@ -172,7 +147,7 @@ impl Coordinator {
         Ok(done.map_err(|_| Refusal::Unavailable)??)
     }
 
-    /// Whether `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
+    /// True if `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
     /// in the secret.
     #[must_use]
     pub fn knows_secret(&self, worker: Option<&Name>, secret: &str) -> bool {
@@ -203,7 +178,7 @@ impl Coordinator {
         &self.shared.options.settings
     }
 
-    /// What the writer counts about itself.
+    /// Counts of the writer.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.shared.stats
@@ -215,25 +190,25 @@ impl Coordinator {
         self.shared.now()
     }
 
-    /// Whether a term runs here, and nobody else can lead: what memory says is the truth (S18).
+    /// True if a term runs here, and nobody else can lead: what memory says is the truth (S18).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.shared.is_ready()
     }
 
-    /// What keeps this server from leading or from knowing who does, in words: mostly a database that does not answer.
+    /// The obstacle to leading or following, in words: mostly a database that does not answer.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.outage.cause()
     }
 
-    /// Whether the store answered when it was last asked who leads.
+    /// True if the store answered when it was last asked who leads.
     #[must_use]
     pub fn reaches_store(&self) -> bool {
         self.shared.outage.is_over()
     }
 
-    /// How many requests wait for a decision or a commit.
+    /// Number of requests that wait for a decision or a commit.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.shared.options.queue_length.saturating_sub(self.places.available_permits())
@@ -247,7 +222,7 @@ impl Coordinator {
         is_counted.then(|| self.shared.time.local() - self.shared.stats.last_renewal())
     }
 
-    /// Who leads, as far as this server knows (S18).
+    /// The leader, as far as this server knows (S18).
     #[must_use]
     pub fn lead(&self) -> Lead {
         self.shared.lead.borrow().clone()

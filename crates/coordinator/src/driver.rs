@@ -1,9 +1,10 @@
-//! What drives the write path: term after term, and nobody answered in between.
+//! The driver of the write path: term after term; requests in between are refused.
 
+use crate::clock::instant_now;
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
-    load::Ahead,
-    renewal::Office,
+    load::Preloaded,
+    renewal::LeaderLease,
     shared::Shared,
     term::{End, TermRun},
     write_path::Request,
@@ -18,12 +19,10 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
+    thread,
     time::Duration,
 };
-use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
-    time::Instant,
-};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::error;
 
 /// A way to answer one request, and the place it takes in the queue until it is answered or parked.
@@ -32,7 +31,7 @@ pub(crate) struct Handle {
     pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
-/// What reaches the driver.
+/// Messages to the driver.
 pub(crate) enum Message {
     Request(Box<Request<Handle>>),
     Explain(Subject, oneshot::Sender<Option<Explanation>>),
@@ -50,25 +49,25 @@ pub(crate) enum Message {
 }
 
 /// A term to serve.
-pub(crate) struct Taken {
+pub(crate) struct BegunTerm {
     pub(crate) term: Term,
-    /// Where life must be shown for it; `None`: nobody shares the store.
-    pub(crate) office: Option<Office>,
-    /// What was read before it began.
-    pub(crate) ahead: Option<Ahead>,
+    /// Election in which life must be shown for it; `None`: nobody shares the store.
+    pub(crate) office: Option<LeaderLease>,
+    /// State that was read before it began.
+    pub(crate) ahead: Option<Preloaded>,
 }
 
-/// How a server comes to its terms.
-pub(crate) trait Seat: Send {
+/// Source of the terms that a server serves.
+pub(crate) trait TermSource: Send {
     /// Waits for a term to serve and refuses all requests meanwhile; `None` when told to stop.
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken>;
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm>;
 
     /// A term ended; whether anything was written in it, or could have been for a good while.
     fn leave(&mut self, epoch: u64, end: &End, was_of_use: bool);
 }
 
 /// The seat of whoever has a store alone: its term begins when it likes.
-pub(crate) struct Alone {
+pub(crate) struct SoleServer {
     store: Arc<dyn Store>,
     first: Option<Term>,
     backoff: TermBackoff,
@@ -77,10 +76,10 @@ pub(crate) struct Alone {
 }
 
 /// Serves terms until told to stop; a term that fails is followed by another.
-pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
+pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
     while let Some(taken) = seat.next_term(shared, inbox) {
         let epoch = taken.term.epoch;
-        let (batches, begun) = (shared.stats.batches(), Instant::now());
+        let (batches, begun) = (shared.stats.batches(), instant_now());
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
@@ -99,9 +98,9 @@ pub(crate) fn run(seat: &mut dyn Seat, shared: &Arc<Shared>, inbox: &Receiver<Me
 
 /// Refuses requests for a while: their handles are dropped. True when told to stop.
 pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
-    let end = Instant::now() + pause;
+    let end = instant_now() + pause;
     loop {
-        match inbox.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        match inbox.recv_timeout(end.saturating_duration_since(instant_now())) {
             Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
             Ok(_) => {}
             Err(RecvTimeoutError::Timeout) => return false,
@@ -109,21 +108,21 @@ pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
     }
 }
 
-impl Alone {
+impl SoleServer {
     /// With the term that was begun to see whether one can be.
     pub(crate) fn new(store: Arc<dyn Store>, first: Term) -> Self {
         Self { store, first: Some(first), backoff: TermBackoff::default(), pause: RETRY_TERM_AFTER }
     }
 }
 
-impl Seat for Alone {
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
+impl TermSource for SoleServer {
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm> {
         let mut next = self.first.take().map(Ok);
         loop {
             match next {
                 Some(Ok(term)) => {
                     shared.outage.answered(shared.time.local());
-                    return Some(Taken { term, office: None, ahead: None });
+                    return Some(BegunTerm { term, office: None, ahead: None });
                 }
                 Some(Err(error)) => shared.outage.failed(&error, shared.time.local()),
                 None => {}
@@ -138,5 +137,21 @@ impl Seat for Alone {
 
     fn leave(&mut self, _: u64, _: &End, was_of_use: bool) {
         self.pause = self.backoff.after(was_of_use);
+    }
+}
+
+/// Ends the process when the thread that holds this panics.
+///
+/// A process without its driver would keep its port and answer nobody; one that is gone is started anew, or replaced by
+/// another server.
+pub(crate) struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let name = thread::current().name().unwrap_or_default().to_owned();
+            error!(thread = name, "a thread that nothing goes on without panicked; the process ends");
+            std::process::abort();
+        }
     }
 }

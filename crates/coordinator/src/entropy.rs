@@ -2,7 +2,7 @@
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// Where seeds come from.
+/// Source of seeds.
 pub(crate) type Seeds = Box<dyn FnMut() -> [u8; 32] + Send>;
 
 /// Seeds from a generator that the operating system's randomness started.

@@ -1,4 +1,4 @@
-//! What subscribers are told, without a gap.
+//! The feed in memory, without a gap.
 
 use muster_store::{FeedEntry, Reader, StoreError};
 use std::{
@@ -19,7 +19,7 @@ pub struct Feed {
     reader: Arc<dyn Reader>,
 }
 
-/// Why the feed cannot go on from where the subscriber stopped.
+/// Reason why the feed cannot go on from where the subscriber stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// History was pruned past that point.

@@ -1,13 +1,11 @@
-//! How subscribers read what happened. Events that change nothing durable are not told.
+//! Entries of the feed: the events as subscribers read them. Events that change nothing durable are left out.
 
-mod accounts;
 mod frames;
 mod pool;
-mod schedules;
 
 use muster_model::{
-    AlertRecord, Attachment, DeviceReport, Event, Grant, JobId, Name, Outcome, Step, StepStatus, Submission,
-    TaskId, TaskStatus, Timestamp,
+    AccountEvent, AlertRecord, Attachment, DeviceReport, Event, Grant, JobId, Name, Outcome, ScheduleEvent,
+    ScheduleId, Step, StepStatus, Submission, TaskId, TaskStatus, Timestamp,
 };
 use std::fmt::{Display, Write};
 
@@ -76,8 +74,8 @@ fn phrase(event: &Event, next: Option<&Event>) -> Option<Entry> {
             ("task_skipped", Body::at(*at).text("task", task).text("device", lane))
         }
         Event::Frames(event) => return frames::phrase(event),
-        Event::Accounts(event) => return accounts::phrase(event),
-        Event::Schedules(event) => schedules::phrase(event),
+        Event::Accounts(event) => return account(event),
+        Event::Schedules(event) => schedule(event),
         // What one command did to the pool is told together: see `pool::phrase_all`.
         Event::Pool(_) => return None,
         // Leases are renewed all the time; their ends are published.
@@ -196,6 +194,55 @@ impl Body {
         self.0.push('}');
         self.0
     }
+}
+
+/// The entry for a change of accounts, if it is published: nothing that opens a door.
+fn account(event: &AccountEvent) -> Option<Entry> {
+    Some(match event {
+        AccountEvent::UserAdded(user) => ("user_added", Body::at(user.created_at).raw("user", user.id)),
+        AccountEvent::UserChanged { user, change, at } => {
+            let body = Body::at(*at).raw("user", user);
+            ("user_changed", change.active.iter().fold(body, |body, active| body.raw("active", active)))
+        }
+        AccountEvent::KeyAdded(key) => {
+            ("api_key_added", Body::at(key.created_at).raw("user", key.user).raw("key", key.id))
+        }
+        AccountEvent::KeyRevoked { key, at } => ("api_key_revoked", Body::at(*at).raw("key", key)),
+        // Logins and uses of keys come by the thousand, and are their user's own affair.
+        AccountEvent::LoginBegan(_)
+        | AccountEvent::LoginRefreshed(_)
+        | AccountEvent::LoginEnded { .. }
+        | AccountEvent::KeyTouched { .. } => return None,
+    })
+}
+
+/// The entry for an event of a schedule (Q17).
+fn schedule(event: &ScheduleEvent) -> Entry {
+    match event {
+        ScheduleEvent::Created(record) => {
+            let body = of_schedule(record.id, record.created_at).text("cron", &record.draft.cron);
+            (
+                "schedule_created",
+                with_next(body.text("timezone", &record.draft.timezone), record.draft.next_at),
+            )
+        }
+        ScheduleEvent::Fired { schedule, slot, next_at, job, at } => {
+            let body = of_schedule(*schedule, *at).raw("slot", slot.0).text("job", job);
+            ("schedule_fired", with_next(body, *next_at))
+        }
+        ScheduleEvent::Skipped { schedule, next_at, at } => {
+            ("schedule_skipped", with_next(of_schedule(*schedule, *at), *next_at))
+        }
+        ScheduleEvent::Deleted { schedule, at } => ("schedule_deleted", of_schedule(*schedule, *at)),
+    }
+}
+
+fn of_schedule(schedule: ScheduleId, at: Timestamp) -> Body {
+    Body::at(at).text("schedule", schedule)
+}
+
+fn with_next(body: Body, next_at: Option<Timestamp>) -> Body {
+    next_at.iter().fold(body, |body, next| body.raw("next_at", next.0))
 }
 
 #[cfg(test)]

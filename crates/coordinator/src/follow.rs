@@ -1,14 +1,14 @@
 //! The seat of a server among others on one store: it follows whoever leads, and leads when it must (S18).
 
+use crate::clock::instant_now;
 use crate::{
     Lead, Lease, LeaseTimes, Step, Watch,
     backoff::{RETRY_TERM_AFTER, ReadAheadBackoff, TermBackoff},
-    driver::{Message, Seat, Taken, refuse_for},
-    load::{Ahead, load},
-    renewal::Office,
+    driver::{BegunTerm, Message, TermSource, refuse_for},
+    load::{Preloaded, load},
+    renewal::LeaderLease,
     shared::Shared,
     term::End,
-    twin::Twin,
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Election, Standing, StoreError};
@@ -26,13 +26,13 @@ pub(crate) struct Follower {
     watch: Watch,
     /// The largest that this process ever saw: a database that was set back must not give it again.
     epoch_seen: u64,
-    /// What was read ahead, and in which term of the silent leader.
-    ahead: Option<(Ahead, u64)>,
+    /// State that was read ahead, and the term of the silent leader.
+    ahead: Option<(Preloaded, u64)>,
     read_ahead: ReadAheadBackoff,
     backoff: TermBackoff,
     /// Before which no term is begun; who leads is looked at all the same.
     not_before: Option<Instant>,
-    twin: Twin,
+    clash: AddressClash,
     /// Before the next look.
     pause: Duration,
     /// Since when the store does not answer.
@@ -52,20 +52,20 @@ impl Follower {
             read_ahead: ReadAheadBackoff::default(),
             backoff: TermBackoff::default(),
             not_before: None,
-            twin: Twin::default(),
+            clash: AddressClash::default(),
             pause: Duration::ZERO,
             blind_since: None,
         }
     }
 
     /// Looks how things stand, and does what follows. However long that takes, this server did not stand still.
-    fn look(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+    fn look(&mut self, shared: &Shared) -> Result<Option<BegunTerm>, StoreError> {
         let done = self.look_and_act(shared);
         self.watch.was_busy_until(shared.time.local());
         done
     }
 
-    fn look_and_act(&mut self, shared: &Shared) -> Result<Option<Taken>, StoreError> {
+    fn look_and_act(&mut self, shared: &Shared) -> Result<Option<BegunTerm>, StoreError> {
         let asked = shared.time.local();
         let standing = self.election.look()?;
         let now = shared.time.local();
@@ -73,7 +73,7 @@ impl Follower {
         self.blind_since = None;
         self.epoch_seen = self.epoch_seen.max(standing.epoch);
         self.tell(&standing, shared, now);
-        if self.twin.shows(&standing, &self.candidate) {
+        if self.clash.shows(&standing, &self.candidate) {
             let address = &self.candidate.address;
             warn!(
                 address,
@@ -85,7 +85,7 @@ impl Follower {
             // While the alarm lasts it is asked again: what was refused when it began may be allowed by now.
             Step::Wait if self.ahead.is_some() => {}
             Step::Wait | Step::Preload => self.read_ahead(&standing, shared, now),
-            Step::Take if self.not_before.is_some_and(|not_before| Instant::now() < not_before) => {}
+            Step::Take if self.not_before.is_some_and(|not_before| instant_now() < not_before) => {}
             Step::Take => return Ok(self.take(&standing, shared)),
         }
         Ok(None)
@@ -112,7 +112,7 @@ impl Follower {
     }
 
     /// Tries to lead. If that fails the silence was seen all the same: it is tried again at the next look.
-    fn take(&mut self, standing: &Standing, shared: &Shared) -> Option<Taken> {
+    fn take(&mut self, standing: &Standing, shared: &Shared) -> Option<BegunTerm> {
         shared.tell_lead(Lead::Nowhere);
         let sent = shared.time.local();
         let taken = self.election.take(standing, &self.candidate, self.epoch_seen);
@@ -125,10 +125,10 @@ impl Follower {
         shared.outage.could_lead();
         self.epoch_seen = self.epoch_seen.max(term.epoch);
         let lease = Lease::taken(self.times, sent);
-        let office = Some(Office { election: Arc::clone(&self.election), lease });
+        let office = Some(LeaderLease { election: Arc::clone(&self.election), lease });
         // What another term wrote since may be as many commits, where a database was set back.
         let ahead = self.ahead.take().filter(|(_, epoch)| *epoch == standing.epoch);
-        Some(Taken { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
+        Some(BegunTerm { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
     }
 
     /// Reads what is live while the leader is silent: should it stay so, nothing is left to read.
@@ -140,7 +140,7 @@ impl Follower {
         self.ahead = None;
         let read = load(shared, |sink| self.election.preload(sink));
         match read {
-            Ok((restoring, commits)) => self.ahead = Some((Ahead { restoring, commits }, standing.epoch)),
+            Ok((restoring, commits)) => self.ahead = Some((Preloaded { restoring, commits }, standing.epoch)),
             // The term reads it then.
             Err(error) => {
                 warn!(%error, "the leader is silent; what is live could not be read ahead");
@@ -169,8 +169,8 @@ impl Follower {
     }
 }
 
-impl Seat for Follower {
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<Taken> {
+impl TermSource for Follower {
+    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm> {
         loop {
             if refuse_for(self.pause, inbox) {
                 return None;
@@ -192,7 +192,7 @@ impl Seat for Follower {
             return;
         }
         self.pause = RETRY_TERM_AFTER;
-        self.not_before = Some(Instant::now() + self.backoff.after(was_of_use));
+        self.not_before = Some(instant_now() + self.backoff.after(was_of_use));
         if let Err(error) = self.election.resign(epoch) {
             warn!(epoch, %error, "leadership could not be given back; others take it when they see the silence");
         }
@@ -201,4 +201,50 @@ impl Seat for Follower {
 
 fn duration(span: Millis) -> Duration {
     Duration::from_millis(span.0.max(0).unsigned_abs())
+}
+
+/// Watches for another leader at this server's own address. Neither can be told from the other there: what is sent to one may
+/// reach the other.
+#[derive(Default)]
+pub(crate) struct AddressClash {
+    /// Epoch and renewals.
+    seen: Option<(u64, u64)>,
+    /// The epoch in which it was told of.
+    told: Option<u64>,
+}
+
+impl AddressClash {
+    /// True if it is news that such a server leads. A former life of this server stands there too, but shows no life.
+    pub(crate) fn shows(&mut self, standing: &Standing, own: &Candidate) -> bool {
+        let is_twin = |leader: &&Candidate| leader.address == own.address && leader.node != own.node;
+        let twin = standing.leader.as_ref().filter(is_twin).map(|_| (standing.epoch, standing.renewals));
+        let before = std::mem::replace(&mut self.seen, twin);
+        let (Some((epoch, renewals)), Some((epoch_before, renewals_before))) = (twin, before) else {
+            return false;
+        };
+        let lives = epoch == epoch_before && renewals != renewals_before;
+        lives && self.told.replace(epoch) != Some(epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S18: two servers with one address are told of, once a term; a former life is not.
+    #[test]
+    fn one_address_for_two_is_told_of() {
+        let candidate = |node: &str, address: &str| Candidate { node: node.into(), address: address.into() };
+        let own = candidate("b", "http://x:1");
+        let mut clash = AddressClash::default();
+        let mut shows = |node: &str, address: &str, renewals| {
+            let leader = Some(candidate(node, address));
+            clash.shows(&Standing { epoch: 1, renewals, leader, connected: true }, &own)
+        };
+        assert!(!shows("a", "http://y:1", 1) && !shows("a", "http://y:1", 2), "another address");
+        assert!(!shows("b", "http://x:1", 3) && !shows("b", "http://x:1", 4), "itself");
+        assert!(!shows("a", "http://x:1", 5) && !shows("a", "http://x:1", 5), "a former life");
+        assert!(shows("a", "http://x:1", 6));
+        assert!(!shows("a", "http://x:1", 7), "once is enough");
+    }
 }

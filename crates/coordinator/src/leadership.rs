@@ -1,10 +1,10 @@
-//! When a server may lead and when it may not any more (S18). Pure: time is handed in, from a clock that only runs
+//! Rules of leadership among servers (S18). Pure: time is handed in, from a clock that only runs
 //! forward and is compared with no other.
 
 use muster_model::{Millis, Timestamp};
 use muster_store::Standing;
 
-/// How long what lasts.
+/// Leadership timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTimes {
     /// Silence after which a leader is taken for gone.
@@ -25,7 +25,7 @@ impl LeaseTimes {
         Millis((self.lease.0 / 6).max(1))
     }
 
-    /// How often the others look. Who gives leadership back is followed soon, however long a lease is.
+    /// Interval at which the others look. A leader that resigns is followed soon, however long a lease is.
     #[must_use]
     pub fn look_every(self) -> Millis {
         Millis((self.lease.0 / 12).clamp(1, 1_000))
@@ -37,14 +37,14 @@ impl LeaseTimes {
         Millis((self.lease.0 / 3).max(1))
     }
 
-    /// How long a leader whose connection is gone may take to come back with another.
+    /// Time for a leader whose connection is gone to come back with another.
     #[must_use]
     pub fn reconnect(self) -> Millis {
         Millis((self.lease.0 / 2).max(1))
     }
 }
 
-/// Who leads, as far as this server knows.
+/// The leader, as far as this server knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
     /// This server, and its memory is loaded.
@@ -54,7 +54,7 @@ pub enum Lead {
     },
     /// Another one.
     There {
-        /// Where it is reached: `http://host:port`.
+        /// Its address: `http://host:port`.
         address: String,
         /// Its term.
         epoch: u64,
@@ -63,7 +63,7 @@ pub enum Lead {
     Nowhere,
 }
 
-/// What a server that does not lead does next.
+/// Next step of a server that does not lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Looks again after [`LeaseTimes::look_every`].
@@ -74,11 +74,11 @@ pub enum Step {
     Take,
 }
 
-/// What a server that does not lead has seen of the one that does.
+/// Observations of the leader by a server that follows.
 #[derive(Clone, Debug)]
 pub struct Watch {
     times: LeaseTimes,
-    /// What the server calls itself.
+    /// Name of the server.
     node: Option<String>,
     seen: Option<Silence>,
     /// Until when it is known not to have stood still itself.
@@ -132,7 +132,7 @@ impl Watch {
         if is_vacant { Step::Take } else { silence.step(self.times, asked) }
     }
 
-    /// Whether the leader seems to be gone: what was read ahead may be of use.
+    /// True if the leader seems to be gone: what was read ahead may be of use.
     #[must_use]
     pub fn is_alarmed(&self) -> bool {
         self.seen.as_ref().is_some_and(|silence| silence.is_alarming)

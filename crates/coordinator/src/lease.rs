@@ -3,7 +3,7 @@
 use crate::LeaseTimes;
 use muster_model::{Millis, Timestamp};
 
-/// What a leader knows of its own lease, by its own clock.
+/// The lease of a leader, by its own clock.
 ///
 /// Everything counts from when a sign of life was *sent*: others begin to count its silence when they first see it,
 /// which is later.
@@ -48,13 +48,13 @@ impl Lease {
         self.shown_at + Millis(span - span / RATES_APART)
     }
 
-    /// Whether nobody else can lead now.
+    /// True if nobody else can lead now.
     #[must_use]
     pub fn is_sole(&self, now: Timestamp) -> bool {
         now < self.sole_until()
     }
 
-    /// Whether others may take it for gone by now. That ends nothing by itself: whoever was stopped for a while and
+    /// True if others may take it for gone by now. That ends nothing by itself: whoever was stopped for a while and
     /// then shows life before anybody noticed leads on. If that fails, the term is over.
     #[must_use]
     pub fn has_run_out(&self, now: Timestamp) -> bool {

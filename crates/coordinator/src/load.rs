@@ -10,10 +10,10 @@ use std::{
     thread,
 };
 
-/// What was read of a store before a term began there.
-pub(crate) struct Ahead {
+/// State of a store, read before a term began there.
+pub(crate) struct Preloaded {
     pub(crate) restoring: Restoring,
-    /// How many commits that state has seen.
+    /// Number of commits in that state.
     pub(crate) commits: u64,
 }
 

@@ -1,35 +1,35 @@
-//! Whether the store answers, and what is said about it while it does not.
+//! True if the store answers, and what is said about it while it does not.
 
 use muster_model::{Millis, Timestamp};
 use muster_store::StoreError;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::{info, warn};
 
-/// What is known of a store that does not answer.
+/// State of a store that does not answer.
 #[derive(Default)]
-pub(crate) struct Outage(Mutex<Known>);
+pub(crate) struct Outage(Mutex<OutageState>);
 
 #[derive(Default)]
-struct Known {
-    away: Option<Away>,
-    /// Why this server could not begin a term when nobody led, until somebody does.
-    barred: Option<Barred>,
-    /// Why the last term here ended, until somebody leads again.
+struct OutageState {
+    away: Option<OngoingOutage>,
+    /// Reason why this server could not begin a term when nobody led, until somebody does.
+    barred: Option<FailedTakeover>,
+    /// Reason why the last term here ended, until somebody leads again.
     ended: Option<String>,
 }
 
-struct Away {
+struct OngoingOutage {
     cause: String,
     since: Timestamp,
     told_at: Timestamp,
 }
 
-struct Barred {
+struct FailedTakeover {
     cause: String,
     told_at: Timestamp,
 }
 
-/// What is worth a line in the log: nobody reads the same one four times a second.
+/// Events that are worth a line in the log: nobody reads the same one four times a second.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     Nothing,
@@ -68,7 +68,7 @@ impl Outage {
         let barred = &mut self.lock().barred;
         let told_at = barred.as_ref().map(|barred| barred.told_at).filter(|at| now - *at < TELL_EVERY);
         let cause = format!("nobody leads, and this server could not: {error}");
-        *barred = Some(Barred { cause, told_at: told_at.unwrap_or(now) });
+        *barred = Some(FailedTakeover { cause, told_at: told_at.unwrap_or(now) });
         told_at.is_none()
     }
 
@@ -83,12 +83,12 @@ impl Outage {
         (known.ended, known.barred) = (None, None);
     }
 
-    /// Whether the last that the store was asked was answered.
+    /// True if the last that the store was asked was answered.
     pub(crate) fn is_over(&self) -> bool {
         self.lock().away.is_none()
     }
 
-    /// What keeps this server from leading, or from knowing who does, in words for callers.
+    /// The obstacle to leading or following, in words for callers.
     pub(crate) fn cause(&self) -> Option<String> {
         let known = self.lock();
         let away = known.away.as_ref().map(|away| &away.cause);
@@ -101,7 +101,7 @@ impl Outage {
         match (answer, known.as_mut()) {
             (Err(StoreError::Superseded), _) => News::Nothing,
             (Err(error), None) => {
-                *known = Some(Away { cause: in_words(error), since: now, told_at: now });
+                *known = Some(OngoingOutage { cause: in_words(error), since: now, told_at: now });
                 News::Away
             }
             (Err(error), Some(away)) => {
@@ -119,7 +119,7 @@ impl Outage {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, OutageState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

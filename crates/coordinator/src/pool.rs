@@ -1,33 +1,26 @@
-//! The pool as handlers see it: who a worker is, what a job's payload is, when a job ends.
+//! The pool as handlers see it: workers, cached payloads, and waiting for the end of a job.
 
-mod payloads;
-mod watch;
-
-pub use watch::JobWatch;
-
-use crate::{Coordinator, Refusal, driver::Message};
+use crate::{Coordinator, Refusal};
 use muster_model::{
-    PoolChange, PoolHandout, PoolJobId, PoolStatus, PoolWork, PoolWorkReply, PoolWorkerId, Timestamp, UserId,
-    ask,
+    PoolChange, PoolHandout, PoolJobId, PoolWork, PoolWorkReply, PoolWorkerId, Timestamp, UserId, ask,
 };
-use payloads::Payloads;
+use quick_cache::{Weighter, sync::Cache};
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
 };
-use tokio::sync::oneshot;
-use watch::Watchers;
+use tokio::sync::watch;
 
-/// What is durable of the pool and looked up for every request. What a commit changed is in here before anybody is
+/// The durable part of the pool that every request looks up. What a commit changed is in here before anybody is
 /// told of it.
 #[derive(Default)]
 pub struct PoolDirectory {
     members: RwLock<HashMap<PoolWorkerId, Arc<PoolMember>>>,
-    payloads: Payloads,
+    payloads: PayloadCache,
     watchers: Arc<Watchers>,
 }
 
@@ -36,7 +29,7 @@ pub struct PoolDirectory {
 pub struct PoolMember {
     /// Whose.
     pub owner: UserId,
-    /// What verifies its results; any text (P3).
+    /// Public key that verifies its results; any text (P3).
     pub public_key: Option<Box<str>>,
     /// Milliseconds; 0: never.
     seen: AtomicI64,
@@ -52,7 +45,7 @@ impl PoolDirectory {
     /// The payload of a job, if it was handed in lately and is not over; else ask the store.
     #[must_use]
     pub fn payload(&self, job: PoolJobId) -> Option<Arc<str>> {
-        self.payloads.get(job)
+        self.payloads.0.get(&job)
     }
 
     /// Watches for the end of a job, from now on. Look at the job after this and before you wait.
@@ -74,7 +67,7 @@ impl PoolDirectory {
             }
             PoolChange::Job(job) => self.payloads.put(job.id, &job.draft.payload),
             PoolChange::End(end) => {
-                self.payloads.remove(end.job);
+                self.payloads.0.remove(&end.job);
                 self.watchers.tell(end.job);
             }
             PoolChange::Assignment(_) | PoolChange::Key(_) | PoolChange::Counters(_) => {}
@@ -84,7 +77,7 @@ impl PoolDirectory {
     /// Forgets all; whoever waits for the end of a job looks for itself.
     pub(crate) fn clear(&self) {
         self.members.write().unwrap_or_else(PoisonError::into_inner).clear();
-        self.payloads.clear();
+        self.payloads.0.clear();
         self.watchers.tell_all();
     }
 
@@ -104,7 +97,7 @@ impl PoolMember {
 }
 
 impl Coordinator {
-    /// What is looked up for every request of contract P; nothing while no term runs here or another may.
+    /// The directory of the pool; empty while no term runs here or another may.
     #[must_use]
     pub fn pool(&self) -> &PoolDirectory {
         if self.is_ready() { &self.shared.pool } else { &self.shared.nobody.1 }
@@ -145,15 +138,102 @@ impl Coordinator {
         self.pool().note_seen(worker, self.now());
         Ok(worked)
     }
+}
 
-    /// The pool, counted.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
-    pub async fn pool_status(&self) -> Result<PoolStatus, Refusal> {
-        let _place = self.place()?;
-        let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(Message::PoolStatus(reply)).map_err(|_| Refusal::Unavailable)?;
-        answer.await.map_err(|_| Refusal::Unavailable)
+/// Whoever waits for the end of a job.
+#[derive(Default)]
+struct Watchers(Mutex<HashMap<PoolJobId, watch::Sender<()>>>);
+
+/// One who waits; going away ends it.
+pub struct JobWatch {
+    watchers: Arc<Watchers>,
+    job: PoolJobId,
+    end: watch::Receiver<()>,
+}
+
+impl Watchers {
+    fn watch(watchers: &Arc<Self>, job: PoolJobId) -> JobWatch {
+        let mut all = watchers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = all.entry(job).or_insert_with(|| watch::Sender::new(())).subscribe();
+        JobWatch { watchers: Arc::clone(watchers), job, end }
+    }
+
+    /// Tells all who wait for a job.
+    fn tell(&self, job: PoolJobId) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&job));
+    }
+
+    /// Tells all who wait for any: whether theirs has ended is not known here any more.
+    fn tell_all(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl JobWatch {
+    /// Waits until the job has ended, or the term that knows of it; gives up after a while.
+    pub async fn ended(mut self, wait: Duration) {
+        // The sender goes away when the job ends; until then nothing is ever sent.
+        let _ = tokio::time::timeout(wait, self.end.changed()).await;
+    }
+}
+
+impl Drop for JobWatch {
+    fn drop(&mut self) {
+        let mut all = self.watchers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.get(&self.job).is_some_and(|end| end.receiver_count() <= 1) {
+            all.remove(&self.job);
+        }
+    }
+}
+
+/// The payloads of jobs submitted lately, so that handing them out costs no read; bounded by their bytes.
+struct PayloadCache(Cache<PoolJobId, Arc<str>, PayloadBytes>);
+
+impl PayloadCache {
+    /// Keeps a payload; an empty one was left out and is none.
+    fn put(&self, job: PoolJobId, payload: &Arc<str>) {
+        if !payload.is_empty() && payload.len() <= PAYLOAD_BYTES_MAX {
+            self.0.insert(job, Arc::clone(payload));
+        }
+    }
+}
+
+impl Default for PayloadCache {
+    fn default() -> Self {
+        Self(Cache::with_weighter(PAYLOADS_EXPECTED, PAYLOADS_BYTES_MAX, PayloadBytes))
+    }
+}
+
+#[derive(Clone)]
+struct PayloadBytes;
+
+impl Weighter<PoolJobId, Arc<str>> for PayloadBytes {
+    fn weight(&self, _: &PoolJobId, payload: &Arc<str>) -> u64 {
+        payload.len() as u64 + ENTRY_BYTES
+    }
+}
+
+const PAYLOADS_BYTES_MAX: u64 = 64 << 20;
+const PAYLOADS_EXPECTED: usize = 64 << 10;
+const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+/// About what an entry costs beside its text.
+const ENTRY_BYTES: u64 = 96;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory stays bounded however many jobs come; those that ended cost nothing.
+    #[test]
+    fn payloads_are_bounded_by_their_bytes() {
+        let payloads = PayloadCache::default();
+        let payload: Arc<str> = "x".repeat(PAYLOAD_BYTES_MAX).into();
+        (1..=3_000).for_each(|job| payloads.put(PoolJobId(job), &payload));
+        assert!(payloads.0.weight() <= PAYLOADS_BYTES_MAX);
+        assert!(payloads.0.len() > 900, "most of the room is used: {}", payloads.0.len());
+        (1..=3_000).for_each(|job| _ = payloads.0.remove(&PoolJobId(job)));
+        assert_eq!(payloads.0.weight(), 0);
+        payloads.put(PoolJobId(7), &"".into());
+        assert!(payloads.0.get(&PoolJobId(7)).is_none());
     }
 }

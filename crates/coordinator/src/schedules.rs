@@ -1,4 +1,4 @@
-//! Which slot of which schedule is due (Q17). The engine sees to it that a slot has its run once; what a slot is,
+//! Due slots of schedules (Q17). The engine sees to it that a slot has its run once; what a slot is,
 //! and whether it was missed, is worked out here, from the engine's state and the time, without a memory of its own.
 
 use muster_cron::Cron;
@@ -6,7 +6,7 @@ use muster_engine::Engine;
 use muster_model::{Millis, Missed, ScheduleCommand, ScheduleRecord, Timestamp};
 use tracing::{error, warn};
 
-/// What is to be done first about a slot that is due by now.
+/// The command for the first slot that is due by now.
 pub(crate) fn due(engine: &Engine, now: Timestamp) -> Option<ScheduleCommand> {
     let (slot, record) = engine.first_schedule().filter(|(slot, _)| *slot <= now)?;
     match Cron::parse(&record.draft.cron, &record.draft.timezone) {

@@ -1,18 +1,26 @@
-//! What the handle and the driver both hold.
+//! State that the handle and the driver share, and the effects on their way out.
 
 use crate::{
-    Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats, clock::Time, driver::Message, outage::Outage,
-    payload::Payloads, secrets::Secrets, tenure::Tenure, tokens::Tokens,
+    Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats,
+    callers::{Secrets, Tokens},
+    clock::Time,
+    driver::Message,
+    outage::Outage,
+    renewal::RunningTerm,
 };
-use muster_model::{Effect, Name, Timestamp};
+use muster_model::{Effect, JobId, JobPayload, Name, Timestamp};
+use quick_cache::sync::Cache;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
 };
 use tokio::sync::{mpsc as channel, watch};
 
-/// Where the driver is reached, and where it leaves what must happen outside.
-pub(crate) type Ends = (mpsc::Sender<Message>, channel::UnboundedSender<(u64, Effect)>);
+/// Sending ends of the driver's inbox and of the effects.
+pub(crate) struct Ends {
+    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
+}
 
 /// Set-up of a server.
 pub(crate) struct Setup {
@@ -36,39 +44,40 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) accounts: Accounts,
     pub(crate) pool: PoolDirectory,
-    /// What is known of users and workers where nothing may be told from memory.
+    /// Empty directories, for the time in which memory may not be trusted.
     pub(crate) nobody: (Accounts, PoolDirectory),
     /// As many as there are things due; never more than live state makes. With the epoch that asked for them.
     pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
     pub(crate) stats: Stats,
     pub(crate) lead: watch::Sender<Lead>,
-    pub(crate) tenure: Tenure,
+    pub(crate) running: RunningTerm,
     pub(crate) outage: Outage,
-    pub(crate) payloads: Payloads,
+    /// The payloads of the jobs asked for lately, so that handing out work costs no read.
+    pub(crate) payloads: Cache<JobId, Arc<JobPayload>>,
     sightings: Mutex<HashMap<Name, Timestamp>>,
 }
 
 impl Shared {
     /// Nothing known yet, and no term.
-    pub(crate) fn new(setup: Setup, clock: Arc<dyn Clock>, feed: Feed, (inbox, effects): Ends) -> Self {
+    pub(crate) fn new(setup: Setup, clock: Arc<dyn Clock>, feed: Feed, ends: Ends) -> Self {
         Self {
             options: setup.options,
             address: setup.address,
             has_others: setup.has_others,
             time: Time::new(clock),
-            inbox,
+            inbox: ends.inbox,
             feed,
             secrets: Secrets::default(),
             tokens: Tokens::default(),
             accounts: Accounts::default(),
             pool: PoolDirectory::default(),
             nobody: Default::default(),
-            effects,
+            effects: ends.effects,
             stats: Stats::default(),
             lead: watch::Sender::new(Lead::Nowhere),
-            tenure: Tenure::default(),
+            running: RunningTerm::default(),
             outage: Outage::default(),
-            payloads: Payloads::default(),
+            payloads: Cache::new(PAYLOADS_MAX),
             sightings: Mutex::default(),
         }
     }
@@ -78,14 +87,14 @@ impl Shared {
         self.time.now()
     }
 
-    /// Whether what memory says is the truth: a term runs, is loaded, and nobody else can lead (S18).
+    /// True if what memory says is the truth: a term runs, is loaded, and nobody else can lead (S18).
     pub(crate) fn is_ready(&self) -> bool {
-        self.stats.is_ready() && self.tenure.is_sole(self.time.local())
+        self.stats.is_ready() && self.running.is_sole(self.time.local())
     }
 
     /// True while this term is loaded and has not ended. The renewal thread may end it before the driver hears of it.
     pub(crate) fn runs(&self, epoch: u64) -> bool {
-        self.stats.is_ready() && self.tenure.runs(epoch)
+        self.stats.is_ready() && self.running.runs(epoch)
     }
 
     /// Makes known who leads; whether that is news.
@@ -107,7 +116,7 @@ impl Shared {
     /// A term is over: nobody is answered by what it knew, and those who listened are sent where things go on.
     pub(crate) fn end_term(&self, epoch: u64) {
         self.stats.end_term();
-        self.tenure.end(epoch);
+        self.running.end(epoch);
         self.tell_lead(Lead::Nowhere);
         self.forget();
         if self.has_others {
@@ -129,3 +138,29 @@ impl Shared {
         self.sightings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Effects that must happen outside: each once it is durable, for as long as the term runs that asked for it.
+pub struct Effects {
+    due: channel::UnboundedReceiver<(u64, Effect)>,
+    shared: Arc<Shared>,
+}
+
+impl Effects {
+    pub(crate) fn new(due: channel::UnboundedReceiver<(u64, Effect)>, shared: Arc<Shared>) -> Self {
+        Self { due, shared }
+    }
+
+    /// The next one; whoever stops waiting misses nothing. What a term asked for that is over is passed over: the next
+    /// one derives it again, wherever that runs.
+    pub async fn recv(&mut self) -> Option<Effect> {
+        loop {
+            let (epoch, effect) = self.due.recv().await?;
+            if self.shared.runs(epoch) {
+                return Some(effect);
+            }
+        }
+    }
+}
+
+/// Jobs whose payload is kept in memory.
+const PAYLOADS_MAX: usize = 256;

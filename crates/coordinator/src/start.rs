@@ -1,12 +1,12 @@
-//! How a coordinator begins and ends.
+//! Starting and stopping a coordinator, and its options.
 
 use crate::{
-    Clock, Coordinator, Effects, Feed, Options, SystemClock,
-    driver::{self, Alone, Message, Seat},
+    Clock, Coordinator, Effects, Feed, LeaseTimes, SystemClock,
+    driver::{self, AbortOnPanic, Message, SoleServer, TermSource},
     follow::Follower,
     shared::{Ends, Setup, Shared},
-    vital::Vital,
 };
+use muster_model::{Millis, Settings};
 use muster_store::{Candidate, Store, StoreError};
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc},
@@ -87,22 +87,22 @@ impl Coordinator {
     ) -> Result<Self, StoreError> {
         let first = store.begin_term()?;
         let feed = Feed::new(store.reader(), Some(first.feed_seq));
-        let seat = Alone::new(Arc::clone(&store), first);
+        let seat = SoleServer::new(Arc::clone(&store), first);
         let setup = Setup { options, address, has_others: false };
         Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
     }
 
     fn launch(
-        mut seat: Box<dyn Seat>,
+        mut seat: Box<dyn TermSource>,
         store: &dyn Store,
         share: impl FnOnce(Ends) -> Shared,
     ) -> Result<Self, StoreError> {
         let (inbox, messages) = mpsc::channel();
         let (effects, due) = channel::unbounded_channel();
-        let shared = Arc::new(share((inbox, effects)));
+        let shared = Arc::new(share(Ends { inbox, effects }));
         let driven = Arc::clone(&shared);
         let run = move || {
-            let _vital = Vital;
+            let _abort = AbortOnPanic;
             driver::run(&mut *seat, &driven, &messages);
         };
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
@@ -111,5 +111,29 @@ impl Coordinator {
         let effects = Effects::new(due, Arc::clone(&shared));
         let (thread, effects) = (Arc::new(Mutex::new(Some(thread))), Arc::new(Mutex::new(Some(effects))));
         Ok(Self { shared, reader: store.reader(), places, thread, effects })
+    }
+}
+
+/// Options of a coordinator.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Settings of the rules.
+    pub settings: Settings,
+    /// Requests that may wait for a decision or a commit before others are refused.
+    pub queue_length: usize,
+    /// Retention of ended work.
+    pub history: Millis,
+    /// Leadership timeouts, for servers that share a store (S18).
+    pub lease: LeaseTimes,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            queue_length: 8192,
+            history: Millis::from_secs(30 * 86_400),
+            lease: LeaseTimes::default(),
+        }
     }
 }

@@ -1,23 +1,23 @@
 //! One term: the threads around the write path, one that decides and one that commits.
 
+use crate::clock::instant_now;
 use crate::{
-    Options, Refusal, diagnostics,
-    driver::{Handle, Message, Taken},
+    Options, Refusal,
+    driver::{AbortOnPanic, BegunTerm, Handle, Message},
     entropy::system_seeds,
     load::load,
     renewal::Renewing,
     shared::Shared,
-    vital::Vital,
     write_path::{Answer, Released, Request, WritePath},
 };
-use muster_model::{Change, Millis, Rejection, Timestamp};
+use muster_model::{Change, DiagnosticKind, FrameChange, Millis, Rejection, Timestamp};
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
 use std::{
     sync::{Arc, mpsc},
     thread,
     time::Duration,
 };
-use tokio::{sync::oneshot, time::Instant};
+use tokio::sync::oneshot;
 use tracing::{debug, error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
@@ -27,13 +27,13 @@ const IDLE: Duration = Duration::from_secs(1);
 const PRUNE_EVERY: Millis = Millis::from_secs(60);
 const CHECK_EVERY: Millis = Millis::from_secs(60);
 
-/// Why a term ended.
+/// The end of a term.
 pub(crate) enum End {
     Stopped,
     Failed(StoreError),
 }
 
-/// What the committing thread is asked.
+/// Orders to the committing thread.
 enum Work {
     Commit(Arc<Batch>),
     Prune(Cutoffs),
@@ -57,12 +57,12 @@ pub(crate) struct TermRun<'a> {
 
 impl<'a> TermRun<'a> {
     /// Builds memory up and begins to answer by it. Life is shown from the first moment on: much may have to be read.
-    pub(crate) fn begin(taken: Taken, shared: &'a Arc<Shared>) -> Result<Self, StoreError> {
-        let Taken { term, office, ahead } = taken;
+    pub(crate) fn begin(taken: BegunTerm, shared: &'a Arc<Shared>) -> Result<Self, StoreError> {
+        let BegunTerm { term, office, ahead } = taken;
         let Term { epoch, feed_seq, commits, now, mut writer, lookup } = term;
         let began = shared.time.local();
         shared.stats.renewed_at(began);
-        shared.tenure.begin(epoch, office.as_ref().map(|office| office.lease.sole_until()));
+        shared.running.begin(epoch, office.as_ref().map(|office| office.lease.sole_until()));
         now.inspect(|now| shared.time.begin(*now));
         let renewing = office.map(|office| Renewing::start(office, epoch, shared)).transpose()?;
         let ahead = ahead.filter(|ahead| ahead.commits == commits);
@@ -194,7 +194,7 @@ impl<'a> TermRun<'a> {
             self.shared.stats.count_batch(batch.changes.len());
             self.shared.outage.is_led();
             publish(&batch, self.shared);
-            diagnostics::log(&batch);
+            log_diagnostics(&batch);
         }
         self.release();
         Ok(())
@@ -275,9 +275,9 @@ fn start_committing(
     let (work, orders) = mpsc::channel();
     let shared = Arc::clone(shared);
     let commit = move || {
-        let _vital = Vital;
+        let _abort = AbortOnPanic;
         for work in orders {
-            let began = Instant::now();
+            let began = instant_now();
             let message = match work {
                 Work::Commit(batch) => {
                     let done = writer.commit(&batch);
@@ -320,5 +320,23 @@ fn cutoffs(options: &Options, now: Timestamp) -> Cutoffs {
 impl From<Rejection> for Refusal {
     fn from(rejection: Rejection) -> Self {
         Self::Rejected(rejection)
+    }
+}
+
+/// Logs the lines that the master itself wrote into the diagnostics log, and every change of a worker's state.
+fn log_diagnostics(batch: &Batch) {
+    for change in &batch.changes {
+        let Change::Frames(change) = change else { continue };
+        match change {
+            FrameChange::Diagnostic(line) if line.kind != DiagnosticKind::Message => {
+                let task = line.task.as_ref().map(tracing::field::display);
+                info!(session = %line.session, worker = %line.worker, task, kind = line.kind.as_str(), "{}", line.text);
+            }
+            FrameChange::Transition(moved) => {
+                let (from, to) = (moved.from.as_str(), moved.to.as_str());
+                info!(worker = %moved.worker, from, to, "simulation worker is {to}: {}", moved.cause);
+            }
+            _ => {}
+        }
     }
 }

@@ -17,16 +17,16 @@ use std::sync::Arc;
 
 /// Slots of schedules acted upon at once; the rest is due at once again.
 const SLOTS_PER_TICK: usize = 100;
-/// How often signs of life are written down.
+/// Interval at which signs of life are written down.
 const SIGHTINGS_EVERY: Millis = Millis::from_secs(5);
-/// How often it is looked for waiting requests whose sender went away.
+/// Interval of the search for waiting requests whose sender went away.
 const LOOK_EVERY: Millis = Millis::from_secs(1);
 
 /// A command and the handle by which its sender is answered.
 pub struct Request<R> {
     /// What is asked.
     pub command: Command,
-    /// Who is called to account for it.
+    /// Actor that the audit log names.
     pub actor: Option<Actor>,
     /// For a pull: until when it may wait for work.
     pub wait_until: Option<Timestamp>,
@@ -43,7 +43,7 @@ pub struct Answer<R> {
     pub result: Result<Reply, Rejection>,
 }
 
-/// What becomes true for others when a batch is durable.
+/// Answers and effects that leave when a batch is durable.
 #[derive(Debug)]
 pub struct Released<R> {
     /// Answers to give.
@@ -74,7 +74,7 @@ pub struct WritePath<R> {
     committing: Option<Sealed<R>>,
     sightings_at: Timestamp,
     looked_at: Timestamp,
-    /// Whether the sender behind a handle still listens.
+    /// True if the sender behind a handle still listens.
     listens: fn(&R) -> bool,
     /// Told of a handle whose request waits for work from now on.
     parks: fn(&mut R),
@@ -108,7 +108,7 @@ impl<R> WritePath<R> {
         self
     }
 
-    /// What must be looked up before these commands are decided.
+    /// Keys that must be looked up before these commands are decided.
     pub fn keys<'a>(&self, commands: impl Iterator<Item = &'a Command>) -> Vec<Key> {
         let mut keys: Vec<Key> = commands.flat_map(|command| self.engine.keys(command)).collect();
         keys.sort_unstable();
@@ -198,7 +198,7 @@ impl<R> WritePath<R> {
         self.answer_all(self.parked.numbers(), now);
     }
 
-    /// Why something is not running, as far as memory knows.
+    /// Reason why something is not running, as far as memory knows.
     #[must_use]
     pub fn explain(&self, subject: Subject, now: Timestamp) -> Option<Explanation> {
         self.engine.explain(subject, now)
@@ -210,7 +210,7 @@ impl<R> WritePath<R> {
         self.engine.task(id)
     }
 
-    /// What memory knows of sessions beyond the store.
+    /// Facts about sessions that only memory has.
     #[must_use]
     pub fn frames(&self, query: &FrameQuery, now: Timestamp) -> FrameView {
         self.engine.frame_view(query, now)

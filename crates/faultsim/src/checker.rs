@@ -5,16 +5,11 @@
 
 mod agent;
 mod answer;
-mod calendar;
-mod feed;
 mod frames;
-mod grant;
 mod history;
 mod mirror;
 mod pool;
 mod queue;
-mod restored;
-mod row;
 mod term;
 mod timing;
 
@@ -74,7 +69,7 @@ pub(crate) struct Checker {
     /// When a job was last handed out, by task.
     shown: BTreeMap<muster_model::TaskId, Timestamp>,
     /// What each report said of the attempt it speaks of.
-    spoken: BTreeMap<ReportId, Spoken>,
+    spoken: BTreeMap<ReportId, ReportedAttempt>,
     told: u64,
     agents: agent::Agents,
     executed: agent::Executed,
@@ -87,7 +82,7 @@ pub(crate) struct Checker {
 }
 
 /// The attempt and the fence a report names, where it does.
-struct Spoken {
+struct ReportedAttempt {
     attempt: Option<u16>,
     fence: Option<Fence>,
 }
@@ -150,7 +145,7 @@ impl Checker {
     fn spoke(&mut self, report: &Report) -> Verdict {
         if let ReportKind::Task(TaskReport { attempt, fence, .. }) = &report.kind {
             let (attempt, fence) = (*attempt, *fence);
-            self.spoken.entry(report.id.clone()).or_insert(Spoken { attempt, fence });
+            self.spoken.entry(report.id.clone()).or_insert(ReportedAttempt { attempt, fence });
         }
         self.agent_heard(report)
     }
@@ -161,7 +156,7 @@ impl Checker {
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;
         }
-        calendar::check(&self.mirror, &batch.changes, scene)?;
+        queue::check_calendar(&self.mirror, &batch.changes, scene)?;
         for change in &batch.changes {
             if let Change::Log(log) = change {
                 self.check_timeout(log, &before)?;
@@ -170,13 +165,13 @@ impl Checker {
         }
         for id in before.tasks.keys() {
             let row = &self.mirror.tasks[id];
-            row::check(row, before.tasks[id].as_ref(), &self.settings)?;
+            history::check_row(row, before.tasks[id].as_ref(), &self.settings)?;
             self.histories.agree(row)?;
         }
         self.check_grants(batch, &before, scene)?;
         self.check_reports(batch, scene)?;
         self.check_offline(&before, scene)?;
-        queue::check(&self.mirror, &before, scene)?;
+        queue::check_queue(&self.mirror, &before, scene)?;
         self.frames.durable((batch, sealed_at), scene)?;
         self.pool.durable((batch, sealed_at), scene)?;
         self.feed_is_durable(batch)

@@ -1,18 +1,17 @@
 //! Clients that submit and cancel runs, and operators who turn the knobs.
 
-mod calendar;
 mod operate;
-mod submit;
 
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    plan::{LABELS, name},
-    scene::Scene,
+    plan::{LABELS, Plan, QUEUES, name},
+    scene::{Happening, Scene},
 };
-use muster_model::{Command, JobId, JobReply, Labels, Name, Rejection, Reply};
+use muster_model::{
+    Command, Digest, JobId, JobPayload, JobReply, Labels, Name, Rejection, Reply, Scope, Submission,
+    SubmissionKey,
+};
 use std::collections::BTreeMap;
-use submit::Order;
 
 /// What people do.
 #[derive(Clone, Copy, Debug)]
@@ -117,4 +116,60 @@ pub(crate) struct Fleet<'a> {
 fn label(scene: &mut Scene) -> Labels {
     let (key, value) = scene.dice.pick(&LABELS).copied().unwrap_or(LABELS[0]);
     Labels::from([(name(key), name(value))])
+}
+
+/// A run that somebody wants, however often it must be asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Order(Submission);
+
+impl Order {
+    pub(super) fn draw(n: usize, scene: &mut Scene, devices: &[Name]) -> Self {
+        let key = scene.dice.chance(600).then(|| format!("order-{n}"));
+        let queue = QUEUES[scene.dice.below(scene.plan.queues)];
+        let attempts = scene.dice.chance(300).then(|| scene.dice.between(1, 4));
+        Self(Submission {
+            key: key.map(|key| SubmissionKey::new(&key).expect("a plain key")),
+            digest: Digest(n as u128),
+            queue: name(queue),
+            scope: scope(scene, devices),
+            max_attempts: attempts.and_then(|attempts| u16::try_from(attempts).ok()),
+            payload: JobPayload {
+                title: None,
+                workflow: "w".into(),
+                params: "{}".into(),
+                timeout: None,
+                schedule: None,
+            },
+        })
+    }
+
+    /// What is submitted, by whomever.
+    pub(super) fn into_submission(self) -> Submission {
+        self.0
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        self.0.key.is_some()
+    }
+
+    pub(super) fn command(&self) -> Command {
+        Command::Submit(Box::new(self.0.clone()))
+    }
+}
+
+/// Mostly everything; else some PCs, some devices (one may not exist), or a label.
+fn scope(scene: &mut Scene, devices: &[Name]) -> Scope {
+    match scene.dice.below(10) {
+        0..5 => Scope::All,
+        5..7 => {
+            let nodes = 0..scene.plan.nodes;
+            let chosen = nodes.filter(|_| scene.dice.chance(500));
+            Scope::Workers(chosen.map(Plan::node_name).collect())
+        }
+        7..9 => {
+            let chosen = devices.iter().filter(|_| scene.dice.chance(400));
+            Scope::Devices(chosen.cloned().chain([name("no-such-device")]).collect())
+        }
+        _ => Scope::Labels(label(scene)),
+    }
 }

@@ -1,41 +1,31 @@
 //! The coordinator's lives: the real write_path and engine, with time, threads, disk and wire played; one server, or several
 //! that share a store.
 
-mod clock;
-mod door;
+mod election;
 mod end;
 mod errand;
-mod follow;
 mod forward;
-mod lease;
 mod life;
-mod load;
 mod server;
-mod takeover;
 mod trouble;
 
-pub(crate) use clock::RATE_MAX;
-pub(crate) use end::{Doom, Ending, ServerEnd};
-pub(crate) use errand::{Errand, Push, PushAnswer};
-pub(crate) use life::Life;
-use server::{Chore, Renewal};
-pub(crate) use server::{Cut, ServerChore};
-pub(crate) use trouble::STORE_OFF_MAX;
-
 use crate::{
-    agenda::Happening,
     checker::{Checker, Takeover, Verdict},
     dice::Dice,
     network::Sender,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
-use clock::TermClock;
-use life::{Fate, Office, Orphan};
+pub(crate) use end::{CommitFault, Ending, ServerEnd};
+pub(crate) use errand::{Errand, Push, PushAnswer};
+pub(crate) use life::Life;
+use life::{CommitResult, LifeSetup, OrphanedBatch};
 use muster_model::{Command, Millis, Name, Timestamp};
 use muster_store::{Failure, MemoryStore, Store};
-use server::Server;
+use server::{Chore, Renewal, Server, TermClock};
+pub(crate) use server::{Cut, RATE_MAX, ServerChore};
 use std::collections::BTreeMap;
+pub(crate) use trouble::STORE_OFF_MAX;
 
 /// The servers and their store.
 pub(crate) struct Coordinator {
@@ -43,9 +33,9 @@ pub(crate) struct Coordinator {
     pub(crate) servers: Vec<Server>,
     lives: u32,
     /// Batches of lives that are over, on their way to the store, by life.
-    orphans: BTreeMap<u32, Orphan>,
+    orphans: BTreeMap<u32, OrphanedBatch>,
     /// What happens in the middle of the next commit.
-    doom: Option<end::Doom>,
+    doom: Option<end::CommitFault>,
     /// Whom each sender asks.
     doors: BTreeMap<Sender, usize>,
     /// Until when nobody reaches the store.
@@ -105,11 +95,11 @@ impl Coordinator {
         self.lives += 1;
         scene.count("coordinator started");
         scene.note(|| format!("coordinator: life {} begins", self.lives));
-        let mut term = self.store.begin_term().map_err(load::store_broke)?;
+        let mut term = self.store.begin_term().map_err(life::store_broke)?;
         let takeover = Takeover::unseen(term.epoch, self.lives, scene.now);
         checker.terms.begins(&takeover)?;
-        let (memory, ()) = load::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
-        let office = Office {
+        let (memory, ()) = life::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
+        let office = LifeSetup {
             server,
             number: self.lives,
             clock: TermClock::of_the_world(),
@@ -165,9 +155,9 @@ impl Coordinator {
             return Ok(());
         };
         match life.commit(failure, scene, checker)? {
-            Fate::Kept => scene.within(0, 10, Happening::Heard { life: number }),
-            Fate::Failed => self.fail(number, failure, scene),
-            Fate::Superseded => return self.superseded(number, scene, checker),
+            CommitResult::Kept => scene.within(0, 10, Happening::Heard { life: number }),
+            CommitResult::Failed => self.fail(number, failure, scene),
+            CommitResult::Superseded => return self.superseded(number, scene, checker),
         }
         Ok(())
     }

@@ -1,19 +1,17 @@
-//! What goes wrong, and when it goes right again.
+//! Faults of nodes, workers and the network, and their ends.
 
-mod frames;
-mod pool;
 mod servers;
 
 use crate::{
-    agenda::Happening,
     checker::Verdict,
-    coordinator::{Cut, Doom, Ending},
+    coordinator::{CommitFault, Cut, Ending},
     network::Sender,
     node::Attached,
     plan::name,
+    scene::Happening,
     world::World,
 };
-use muster_model::{Attachment, Name};
+use muster_model::{Attachment, Millis, Name};
 
 /// One fault, or its end.
 #[derive(Clone, Debug)]
@@ -93,7 +91,7 @@ impl World {
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(25) {
             0..2 => return self.end_coordinator(Ending::Crash),
-            2..4 => self.coordinator.doom(Doom::Crash),
+            2..4 => self.coordinator.doom(CommitFault::Crash),
             4 => return self.end_coordinator(Ending::Stop),
             5..8 => self.cut(Sender::Node(node)),
             8..11 => self.crash_node(node),
@@ -194,5 +192,99 @@ impl World {
         let device = self.scene.dice.pick(&devices)?.clone();
         let attached = self.nodes[node].unplug(&device, &mut self.scene)?;
         Some((device, attached))
+    }
+}
+
+impl World {
+    fn draw_frame_fault(&mut self) -> Verdict {
+        let renderer = self.scene.dice.below(self.farm.renderers.len());
+        match self.scene.dice.below(20) {
+            0..3 => return self.end_coordinator(Ending::Crash),
+            3..6 => self.coordinator.doom(CommitFault::Crash),
+            6 => return self.end_coordinator(Ending::Stop),
+            7..10 => self.cut(Sender::Renderer(renderer)),
+            10..14 => self.crash_renderer(renderer),
+            14..17 => self.freeze(renderer),
+            17 => {
+                let span = Millis(self.scene.dice.between(5_000, 60_000));
+                self.farm.renderers[renderer].go_deaf(span, &mut self.scene);
+            }
+            _ => return self.see_off(renderer),
+        }
+        Ok(())
+    }
+
+    fn restart_renderer(&mut self, renderer: usize) -> Verdict {
+        if self.farm.closed || self.farm.renderers[renderer].rig().up {
+            return Ok(());
+        }
+        self.scene.note(|| format!("renderer {renderer}: starts again"));
+        self.farm.renderers[renderer].begin(&mut self.scene)
+    }
+
+    fn crash_renderer(&mut self, renderer: usize) {
+        if self.farm.renderers[renderer].rig().up {
+            self.scene.note(|| format!("renderer {renderer}: crashes"));
+            self.farm.renderers[renderer].crash(&mut self.scene);
+            let back = Fault::RestartRenderer(renderer);
+            self.scene.within(100, 20_000, Happening::Fault(Box::new(back)));
+        }
+    }
+
+    /// It falls silent, mostly for longer than it is waited for, and goes on as if nothing had been.
+    fn freeze(&mut self, renderer: usize) {
+        let limit = self.scene.plan.settings.frames.silence_max().0;
+        let span = self.scene.dice.between(limit / 2, limit * 4);
+        self.scene.note(|| format!("renderer {renderer}: stands still for {span} ms"));
+        self.farm.renderers[renderer].freeze(Millis(span), &mut self.scene);
+    }
+
+    fn see_off(&mut self, renderer: usize) -> Verdict {
+        if !self.farm.renderers[renderer].rig().up {
+            return Ok(());
+        }
+        self.scene.note(|| format!("renderer {renderer}: leaves"));
+        self.farm.renderers[renderer].leave(&mut self.scene)
+    }
+}
+
+impl World {
+    fn draw_pool_fault(&mut self) -> Verdict {
+        let member = self.scene.dice.below(self.pool.members.len());
+        match self.scene.dice.below(20) {
+            0..3 => return self.end_coordinator(Ending::Crash),
+            3..6 => self.coordinator.doom(CommitFault::Crash),
+            6 => return self.end_coordinator(Ending::Stop),
+            7..10 => self.cut(Sender::Member(member)),
+            10..14 => self.crash_member(member),
+            14..18 => self.freeze_member(member),
+            _ => return self.pool.members[member].leave(&mut self.scene),
+        }
+        Ok(())
+    }
+
+    fn restart_member(&mut self, member: usize) -> Verdict {
+        if self.pool.closed || self.pool.members[member].rig().up {
+            return Ok(());
+        }
+        self.scene.note(|| format!("member {member}: starts again"));
+        self.pool.members[member].begin(&mut self.scene)
+    }
+
+    fn crash_member(&mut self, member: usize) {
+        if self.pool.members[member].rig().up {
+            self.scene.note(|| format!("member {member}: crashes"));
+            self.pool.members[member].crash(&mut self.scene);
+            let back = Fault::RestartMember(member);
+            self.scene.within(100, 20_000, Happening::Fault(Box::new(back)));
+        }
+    }
+
+    /// It falls silent, mostly for longer than its lease, and goes on as if nothing had been.
+    fn freeze_member(&mut self, member: usize) {
+        let limit = self.scene.plan.settings.pool.lease.0.min(60_000);
+        let span = self.scene.dice.between(limit / 2, limit * 2);
+        self.scene.note(|| format!("member {member}: stands still for {span} ms"));
+        self.pool.members[member].freeze(Millis(span), &mut self.scene);
     }
 }

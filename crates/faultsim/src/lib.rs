@@ -6,11 +6,9 @@
 //! was promised with what is durable. In some worlds several servers share the store, and any of them may crash, stand
 //! still or be cut off at any moment. At last the faults stop, and every run must end.
 
-mod agenda;
 mod checker;
 mod client;
 mod coordinator;
-mod coverage;
 mod dice;
 mod farm;
 mod fault;
@@ -25,7 +23,7 @@ mod stage;
 mod trace;
 mod world;
 
-pub use coverage::Coverage;
 pub use planted::Planted;
 pub use scenario::{Failure, STEPS, Scenario, Summary, run};
 pub use stage::{Account, Blow, Stage};
+pub use trace::Coverage;

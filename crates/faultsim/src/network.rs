@@ -1,6 +1,6 @@
 //! A wire that loses, delays, doubles and reorders, and is cut for a while.
 
-use crate::{agenda::Happening, scene::Scene};
+use crate::scene::{Happening, Scene};
 use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 

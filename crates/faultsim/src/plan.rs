@@ -1,15 +1,8 @@
-//! How large a world is and how fast its rules run: drawn once, at the beginning.
-
-mod frames;
-mod pool;
-mod servers;
-
-pub(crate) use frames::FramePlan;
-pub(crate) use pool::PoolPlan;
-pub(crate) use servers::ServerPlan;
+//! The size of a world and the speed of its rules, drawn once at the beginning.
 
 use crate::dice::Dice;
-use muster_model::{Millis, Name, Settings, Timestamp};
+use muster_coordinator::LeaseTimes;
+use muster_model::{FrameSettings, Millis, Name, PoolSettings, Rebind, Settings, Timestamp};
 
 /// When every world begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_760_000_000_000);
@@ -97,7 +90,7 @@ impl Plan {
         if seed.is_multiple_of(2) {
             return self;
         }
-        self.settings.frames = frames::settings(dice);
+        self.settings.frames = frame_settings(dice);
         self.frames = Some(FramePlan::draw(dice));
         if dice.chance(500) {
             (self.nodes, self.jobs) = (0, 0);
@@ -115,7 +108,7 @@ impl Plan {
         if !seed.is_multiple_of(3) {
             return self;
         }
-        self.settings.pool = pool::settings(dice);
+        self.settings.pool = pool_settings(dice);
         self.pool = Some(PoolPlan::draw(dice));
         if dice.chance(700) {
             (self.nodes, self.jobs, self.frames) = (0, 0, None);
@@ -199,4 +192,185 @@ const SERVERS: u64 = 0x5e72_7665_7273_0001;
 /// A name that is known to be one.
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("the world uses plain names only")
+}
+
+/// The figures of the sessions in a world. Chances are in a thousand.
+#[derive(Clone, Debug)]
+pub(crate) struct FramePlan {
+    /// Workers.
+    pub(crate) renderers: usize,
+    /// Sessions that clients submit at first.
+    pub(crate) sessions: usize,
+    /// Workers that run muster's own worker.
+    pub(crate) real: u32,
+    /// Workers that take tasks by push (S3).
+    pub(crate) pushed: u32,
+    /// Tasks at a time, at most.
+    pub(crate) slots_max: i64,
+    /// Works that fail, hang, or drop frames while there are faults.
+    pub(crate) fails: u32,
+    pub(crate) hangs: u32,
+    pub(crate) drops: u32,
+    /// How often a worker that is none of muster's own does what it should not.
+    pub(crate) mischief: u32,
+    /// Sessions with a frame that fails everywhere (S26b).
+    pub(crate) poisoned: u32,
+    /// Every so many chunks the timestamps of a fragment interleave with others' (S23); 0: never.
+    pub(crate) skips_every: u64,
+    /// How long most works take.
+    pub(crate) work_ms: (i64, i64),
+}
+
+impl FramePlan {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let rough = dice.chance(600);
+        Self {
+            renderers: 2 + dice.below(3),
+            sessions: 1 + dice.below(4),
+            real: dice.pick(&[0, 400, 1_000]).copied().unwrap_or(0),
+            pushed: dice.pick(&[0, 400, 1_000]).copied().unwrap_or(0),
+            slots_max: dice.between(1, 3),
+            fails: if rough { 150 } else { 30 },
+            hangs: if rough { 100 } else { 0 },
+            drops: if rough { 400 } else { 40 },
+            mischief: if rough { 200 } else { 20 },
+            poisoned: if dice.chance(300) { 400 } else { 0 },
+            skips_every: dice.pick(&[0, 0, 3, 7]).copied().unwrap_or(0),
+            work_ms: (200, dice.between(1_000, 8_000)),
+        }
+    }
+}
+
+/// The contract's figures in some worlds; in most, others, so that every limit is met.
+fn frame_settings(dice: &mut Dice) -> FrameSettings {
+    let rebind = if dice.chance(500) { Rebind::Resume } else { Rebind::Reassign };
+    let usual = FrameSettings { rebind, ..FrameSettings::default() };
+    if dice.chance(150) {
+        return usual;
+    }
+    let mut secs = |low: i64, high: i64| Millis(dice.between(low * 1000, high * 1000));
+    FrameSettings {
+        heartbeat: secs(1, 4),
+        degraded_recovery: secs(5, 20),
+        quarantine_window: secs(20, 600),
+        rebind_within: secs(2, 8),
+        stall: secs(5, 30),
+        quarantine_after: u32::try_from(dice.between(2, 4)).unwrap_or(3),
+        split_after: u16::try_from(dice.between(1, 3)).unwrap_or(2),
+        max_attempts: u16::try_from(dice.between(2, 6)).unwrap_or(5),
+        poison_workers: u32::try_from(dice.between(2, 3)).unwrap_or(3),
+        chunk_size: dice.pick(&[7, 100, 1_000_000]).copied().unwrap_or(100),
+        ..usual
+    }
+}
+
+/// The figures of the pool in a world. Chances are in a thousand.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolPlan {
+    /// Who hands in jobs.
+    pub(crate) clients: usize,
+    /// Submissions at first.
+    pub(crate) orders: usize,
+    /// Who brings workers.
+    pub(crate) owners: usize,
+    /// Owners whose workers tell the same lie.
+    pub(crate) pact: usize,
+    /// Owners with a second worker.
+    pub(crate) seconds: u32,
+    /// Honest workers that run muster's own worker.
+    pub(crate) real: u32,
+    /// Workers that take longer than they are waited for, those of the pact not counted.
+    pub(crate) slow: u32,
+    /// Of the others, workers that are not honest, those of the pact not counted.
+    pub(crate) odd: u32,
+    /// How many owners the redundant jobs of this world ask for (P15).
+    pub(crate) redundancies: &'static [u8],
+    /// Jobs that are redundant.
+    pub(crate) redundant: u32,
+    /// Jobs with a limit of their own (P5).
+    pub(crate) limited: u32,
+    /// Assignments that a worker says to have failed, while there are faults.
+    pub(crate) fails: u32,
+    /// How often a worker does what it should not.
+    pub(crate) mischief: u32,
+    /// How long most works take.
+    pub(crate) work_ms: (i64, i64),
+}
+
+impl PoolPlan {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let rough = dice.chance(600);
+        let kinds: [&[u8]; 4] = [&[2, 3], &[3], &[4, 5], &[2, 3, 4]];
+        let redundancies = dice.pick(&kinds).copied().unwrap_or(&[3]);
+        Self {
+            clients: 1 + dice.below(3),
+            orders: 3 + dice.below(5),
+            owners: 2 + dice.below(4),
+            pact: dice.below(4),
+            seconds: 250,
+            real: dice.pick(&[0, 500, 1_000]).copied().unwrap_or(0),
+            slow: dice.pick(&[0, 0, 600]).copied().unwrap_or(0),
+            odd: if rough { 400 } else { 100 },
+            redundancies,
+            redundant: dice.pick(&[0, 300, 800]).copied().unwrap_or(0),
+            limited: dice.pick(&[0, 200]).copied().unwrap_or(0),
+            fails: if rough { 150 } else { 20 },
+            mischief: if rough { 400 } else { 100 },
+            work_ms: (200, dice.between(1_000, 8_000)),
+        }
+    }
+
+    /// Whether those who lie together are too few to be a majority anywhere (P15).
+    pub(crate) fn is_pact_small(&self) -> bool {
+        let least = self.redundancies.iter().map(|asked| usize::from(asked / 2) + 1).min().unwrap_or(1);
+        self.pact.min(self.owners) < least
+    }
+}
+
+/// The contract's figures in some worlds; in most, shorter ones, so that every limit is met.
+fn pool_settings(dice: &mut Dice) -> PoolSettings {
+    let waiting_max = if dice.chance(200) { 8 } else { 10_000 };
+    if dice.chance(100) {
+        return PoolSettings { waiting_max, ..PoolSettings::default() };
+    }
+    let mut secs = |low: i64, high: i64| Millis(dice.between(low * 1000, high * 1000));
+    PoolSettings {
+        offline_after: secs(5, 30),
+        lease: secs(6, 40),
+        max_attempts: u8::try_from(dice.between(1, 4)).unwrap_or(3),
+        ban_after: u32::try_from(dice.between(2, 3)).unwrap_or(3),
+        waiting_max,
+    }
+}
+
+/// The figures of the servers. Chances are in a thousand.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerPlan {
+    pub(crate) count: usize,
+    pub(crate) times: LeaseTimes,
+    /// Faults that concern servers or their store.
+    pub(crate) faults: u32,
+    /// Looks and signs of life that take their time.
+    pub(crate) slow: u32,
+    /// Requests that are lost between two servers.
+    pub(crate) lost: u32,
+}
+
+impl ServerPlan {
+    pub(crate) fn draw(dice: &mut Dice, count: Option<usize>) -> Self {
+        let usual = dice.chance(300);
+        let lease = if usual { LeaseTimes::default().lease } else { Millis(dice.between(1_000, 8_000)) };
+        Self {
+            count: count.unwrap_or(2 + dice.below(3)),
+            times: LeaseTimes { lease },
+            faults: dice.pick(&[300, 600]).copied().unwrap_or(300),
+            slow: dice.pick(&[20, 200, 500]).copied().unwrap_or(20),
+            lost: dice.pick(&[5, 60]).copied().unwrap_or(5),
+        }
+    }
+
+    /// So many servers with the usual lease, and nothing that goes wrong by itself.
+    pub(crate) fn staged(count: usize) -> Self {
+        Self { count, times: LeaseTimes::default(), faults: 0, slow: 0, lost: 0 }
+    }
 }

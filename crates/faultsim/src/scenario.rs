@@ -1,7 +1,11 @@
 //! One seed, one verdict.
 
 use crate::{
-    coverage::Coverage, plan::BEGINNING, planted::Planted, scene::Scene, trace::seconds, world::World,
+    plan::BEGINNING,
+    planted::Planted,
+    scene::Scene,
+    trace::{Coverage, seconds},
+    world::World,
 };
 use muster_model::{Millis, Timestamp};
 use std::{

@@ -1,7 +1,6 @@
 //! A world in which only what is told goes wrong: for one story at a time.
 
 use crate::{
-    agenda::Happening,
     checker::Broken,
     coordinator::{Cut, Ending, ServerEnd},
     dice::Dice,
@@ -9,7 +8,7 @@ use crate::{
     network::Sender,
     plan::{Plan, QUEUES, ServerPlan, name},
     scenario::TRACE,
-    scene::Scene,
+    scene::{Happening, Scene},
     world::World,
 };
 use muster_agent::core::Status;

@@ -1,7 +1,7 @@
-//! The last steps of a world, kept only where somebody will read them.
+//! What a world has seen: counts of each kind of happening, and the last steps where somebody will read them.
 
 use muster_model::Timestamp;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A window on the last steps.
 #[derive(Debug, Default)]
@@ -34,4 +34,33 @@ impl Trace {
 /// Seconds since the world began, for people.
 pub(crate) fn seconds(at: Timestamp) -> f64 {
     (at - crate::plan::BEGINNING).0 as f64 / 1000.0
+}
+
+/// How often each kind of thing happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage(BTreeMap<&'static str, u64>);
+
+impl Coverage {
+    /// Counts one more.
+    pub(crate) fn count(&mut self, what: &'static str) {
+        *self.0.entry(what).or_default() += 1;
+    }
+
+    /// Adds what another world has seen.
+    pub fn add(&mut self, other: &Self) {
+        for (what, count) in &other.0 {
+            *self.0.entry(what).or_default() += count;
+        }
+    }
+
+    /// How often a kind of thing happened.
+    #[must_use]
+    pub fn of(&self, what: &str) -> u64 {
+        self.0.get(what).copied().unwrap_or(0)
+    }
+
+    /// All counts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(what, count)| (*what, *count))
+    }
 }

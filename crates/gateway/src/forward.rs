@@ -27,6 +27,7 @@ use axum::{
 };
 use journey::{End, Journey, Tail};
 use muster_coordinator::Lead;
+use muster_coordinator::instant_now;
 use muster_http::{
     EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
     check_names, request_id,
@@ -40,7 +41,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 use tracing::Instrument;
 use way::{LeaderConnections, Trust};
 
@@ -215,7 +216,7 @@ impl Parts {
 
     /// Has a request answered that is not for this server; it may be by the time that somebody leads.
     async fn answer_elsewhere(&self, mut request: Request, claims: Claims, next: Next) -> Response {
-        let began = Instant::now();
+        let began = instant_now();
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());

@@ -27,6 +27,7 @@ use hyper_util::{
     server::graceful::GracefulShutdown,
     service::TowerToHyperService,
 };
+use muster_coordinator::instant_now;
 use muster_http::{DRAIN_MAX, Peer, Problem, REQUEST_ID, request_id};
 use std::{
     net::IpAddr,
@@ -36,10 +37,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::{
-    net::{TcpListener, TcpStream},
-    time::Instant,
-};
+use tokio::net::{TcpListener, TcpStream};
 use tower::util::MapRequest;
 use tracing::Instrument;
 
@@ -251,7 +249,7 @@ const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 ///
 /// Neither the query nor any header is logged: both may carry secrets.
 pub(crate) async fn follow(mut request: Request, next: Next) -> Response {
-    let began = Instant::now();
+    let began = instant_now();
     let id = request_id(request.headers());
     let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());

@@ -19,6 +19,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request, uri::PathAndQuery},
 };
 use hyper::body::{Frame, Incoming, SizeHint};
+use muster_coordinator::instant_now;
 use muster_http::{Peer, Problem, bearer, request_id};
 use std::{
     pin::Pin,
@@ -35,12 +36,12 @@ pub(crate) async fn pass(
 ) -> Result<Response<Body>, Problem> {
     let peer = request.extensions().get().and_then(|peer: &Peer| peer.0);
     let address = peer.ok_or_else(|| Problem::internal(&"a request from nowhere"))?;
-    gateway.limiter.count_address(address, Instant::now())?;
+    gateway.limiter.count_address(address, instant_now())?;
     let (parts, body) = request.into_parts();
     admit(&parts, &gateway.rules)?;
     let mut stay = RequestHold { places: vec![gateway.room.take_for(address)?], until: None };
     if is_open(parts.uri.path()) {
-        stay.until = Some(Instant::now() + gateway.open_max);
+        stay.until = Some(instant_now() + gateway.open_max);
     } else {
         stay.places.push(check_token(&gateway, &parts.headers).await?);
     }
@@ -59,7 +60,7 @@ async fn check_token(gateway: &Arc<Parts>, headers: &HeaderMap) -> Result<Place,
         Standing::Unknown => return Err(problems::invalid_token()),
         Standing::Unclear(problem) => return Err(problem),
     }
-    gateway.limiter.count_key(token, Instant::now())?;
+    gateway.limiter.count_key(token, instant_now())?;
     Ok(gateway.room_of_keys.take(hash_of(token))?)
 }
 
@@ -146,7 +147,7 @@ impl Delivery {
                 return Ok(sent);
             }
             // A piece of the body that came meanwhile moved it.
-            if self.due() <= Instant::now() {
+            if self.due() <= instant_now() {
                 return Err(if self.source.is_whole() {
                     problems::no_answer()
                 } else {

@@ -7,6 +7,7 @@ use axum::{
     middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
+use muster_coordinator::instant_now;
 use muster_http::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
 use quick_cache::unsync::Cache;
 use sha2::{Digest, Sha256};
@@ -49,7 +50,7 @@ impl Limiter {
     pub fn new(rates: Rates) -> Self {
         let buckets = |rate: u32| (rate > 0).then(|| Mutex::new(Buckets::new(rate, rates.burst)));
         let (keys, addresses) = (buckets(rates.per_key), buckets(rates.per_address));
-        Self { began: Instant::now(), keys, addresses, spared: Vec::new() }
+        Self { began: instant_now(), keys, addresses, spared: Vec::new() }
     }
 
     /// Does not count requests from these addresses: gateways and proxies, behind which are many, and which count them
@@ -187,7 +188,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
 }
 
 fn count(limiter: &Limiter, request: &Request) -> Result<(), Problem> {
-    let now = Instant::now();
+    let now = instant_now();
     if let Some(Peer(Some(address))) = request.extensions().get() {
         limiter.count_address(*address, now)?;
     }

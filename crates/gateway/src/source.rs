@@ -2,6 +2,7 @@
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
+use muster_coordinator::instant_now;
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -59,7 +60,7 @@ impl Source {
             is_over: false,
             fault: None,
             tries: 0,
-            moved_at: Instant::now(),
+            moved_at: instant_now(),
             slowness: Some(Slowness::default()),
         })))
     }
@@ -121,7 +122,7 @@ impl Reading {
             if let Some(slowness) = &mut self.slowness {
                 slowness.moved();
             }
-            self.moved_at = Instant::now();
+            self.moved_at = instant_now();
             match frame {
                 None => self.is_over = true,
                 Some(Err(_)) => return Poll::Ready(Some(self.fail(Fault::BrokeOff))),
@@ -167,7 +168,7 @@ impl Slowness {
     /// Ends when the sender was silent too long, or is too slow on the whole. Time in which nobody asked does not count.
     fn poll_patience(&mut self, received: u64, context: &mut Context<'_>) -> Poll<()> {
         let left = (GRACE + Duration::from_secs(received / RATE_MIN)).saturating_sub(self.waited);
-        let begin = || (Instant::now(), Box::pin(tokio::time::sleep(left.min(SILENCE_MAX))));
+        let begin = || (instant_now(), Box::pin(tokio::time::sleep(left.min(SILENCE_MAX))));
         self.waiting.get_or_insert_with(begin).1.as_mut().poll(context)
     }
 

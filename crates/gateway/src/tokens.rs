@@ -1,6 +1,7 @@
 //! Asks the coordinator whether it knows a token, and remembers for a moment (P2, P16).
 
 use crate::rates::hash_of;
+use muster_coordinator::instant_now;
 use muster_http::Problem;
 use quick_cache::unsync::Cache;
 use std::{
@@ -43,7 +44,7 @@ impl Tokens {
     /// Remembers who is known for `known`, who is not for `unknown`, and lets `asking_max` questions be open.
     pub(crate) fn new(known: Duration, unknown: Duration, asking_max: usize) -> Self {
         let (known, unknown) = (VerdictCache::new(known), VerdictCache::new(unknown));
-        let began = Instant::now();
+        let began = instant_now();
         Self(Arc::new(Mutex::new(Memory { began, known, unknown, asking: HashMap::new(), asking_max })))
     }
 

@@ -1,19 +1,19 @@
 //! Puts the routers together and wraps them in what every request passes.
 
 use crate::{
-    HttpSettings, HttpState, Metrics, Problem, access, cors, docs, events, guard, health,
+    EPOCH, HttpSettings, HttpState, Metrics, Problem, REASON, REQUEST_ID, access, events, guard, health,
     limit::{self, Limits},
     openapi,
 };
 use axum::{
     Router,
-    http::{Method, Uri},
+    http::{HeaderName, HeaderValue, Method, Uri, header},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
 };
-use std::{any::Any, sync::Arc};
+use std::{any::Any, sync::Arc, time::Duration};
 use tower::util::option_layer;
-use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::{catch_panic::CatchPanicLayer, cors::CorsLayer};
 use utoipa_axum::router::OpenApiRouter;
 
 /// Makes one service of the dialects' routes and the server's own.
@@ -24,13 +24,13 @@ use utoipa_axum::router::OpenApiRouter;
 pub fn assemble(http: HttpState, dialects: OpenApiRouter<HttpState>) -> Router {
     let (router, mut description) = own_routes().merge(dialects).split_for_parts();
     openapi::complete(&mut description);
-    let router = router.layer(docs::describe(&description));
+    let router = router.layer(openapi::describe(&description));
     wrap(router, &http.settings, &http.metrics).with_state(http)
 }
 
 /// The routes the HTTP layer itself answers.
 pub(crate) fn own_routes() -> OpenApiRouter<HttpState> {
-    health::routes().merge(events::routes()).merge(docs::routes())
+    health::routes().merge(events::routes()).merge(openapi::docs_routes())
 }
 
 fn wrap<S>(router: Router<S>, settings: &Arc<HttpSettings>, metrics: &Arc<Metrics>) -> Router<S>
@@ -42,7 +42,7 @@ where
         .method_not_allowed_fallback(method_not_allowed)
         .layer(CatchPanicLayer::custom(panicked))
         .layer(from_fn_with_state(Limits::new(settings), limit::limit))
-        .layer(option_layer(cors::layer(&settings.origins)))
+        .layer(option_layer(cors_layer(&settings.origins)))
         .layer(from_fn_with_state(Arc::clone(settings), guard::guard))
         .layer(from_fn_with_state(Arc::clone(metrics), access::follow))
 }
@@ -62,6 +62,34 @@ fn panicked(payload: Box<dyn Any + Send>) -> Response {
     let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
     Problem::internal(&words).into_response()
 }
+
+/// The answers to what a browser asks before a page elsewhere may call; `None` where no page elsewhere may.
+///
+/// Only the guard refuses. This merely says so in the words browsers know, and no cookie is ever involved.
+fn cors_layer(origins: &[String]) -> Option<CorsLayer> {
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    if origins.is_empty() {
+        return None;
+    }
+    let cors = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
+        .allow_headers(
+            [header::AUTHORIZATION, header::CONTENT_TYPE].into_iter().chain(OWN_HEADERS).collect::<Vec<_>>(),
+        )
+        .expose_headers([header::RETRY_AFTER, EPOCH, REQUEST_ID])
+        .max_age(Duration::from_mins(10));
+    Some(cors)
+}
+
+const OWN_HEADERS: [HeaderName; 6] = [
+    HeaderName::from_static("apikey"),
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("last-event-id"),
+    REASON,
+    REQUEST_ID,
+    HeaderName::from_static("x-worker-token"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Who is calling, and which doors that opens (I7).
+//! Callers, as handlers extract them (I7).
 //!
 //! A handler says what it needs by what it extracts: [`Node`] (pull and callback), [`Operator`] (everything
 //! else), [`Caller`] (the RPCs, open to both, which take the header `apikey` too); for simulation workers see
@@ -6,10 +6,13 @@
 
 use crate::{
     HttpState, Identity, Problem,
-    bearer::{Bearer, bearer, bearer_or_apikey, bearer_or_mistaken, identify},
+    bearer::{Bearer, bearer, bearer_or_apikey, bearer_or_mistaken, identify, worker_token},
     reason::{only_reads, reason},
 };
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
 use muster_model::{Actor, Name, Role};
 use std::sync::Arc;
 
@@ -44,7 +47,7 @@ impl Caller {
         }
     }
 
-    /// Who acts, for the audit log, if it is somebody with a name.
+    /// The actor, for the audit log, if it is somebody with a name.
     #[must_use]
     pub fn actor(&self) -> Option<Actor> {
         match self {
@@ -55,7 +58,7 @@ impl Caller {
 }
 
 impl Operator {
-    /// Who acts, for the audit log.
+    /// The actor, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
         self.0.actor()
@@ -142,5 +145,153 @@ impl FromRequestParts<HttpState> for Caller {
             Bearer::User(user) => Operator::allowed(user, parts).map(Self::Operator),
             other => Err(other.refused("nodes and operators")),
         }
+    }
+}
+
+/// Somebody who showed the enrolment secret.
+#[derive(Clone, Copy, Debug)]
+pub struct Enroller;
+
+/// A simulation worker that showed its token.
+#[derive(Clone, Debug)]
+pub struct Renderer(pub Name);
+
+/// A simulation worker or an operator, for what is open to both.
+#[derive(Clone, Debug)]
+pub enum RendererOrOperator {
+    /// A worker.
+    Renderer(Renderer),
+    /// An operator.
+    Operator(Operator),
+}
+
+impl RendererOrOperator {
+    /// The actor, for the audit log, if it is somebody with a name.
+    #[must_use]
+    pub fn actor(&self) -> Option<Actor> {
+        match self {
+            Self::Renderer(_) => None,
+            Self::Operator(operator) => Some(operator.actor()),
+        }
+    }
+}
+
+impl Renderer {
+    /// Checks that a text names the caller itself.
+    ///
+    /// # Errors
+    /// 403 when it names somebody else.
+    pub fn speaks_for(&self, id: &str) -> Result<(), Problem> {
+        if self.0.as_str() == id {
+            return Ok(());
+        }
+        Err(Problem::forbidden("this token belongs to another worker"))
+    }
+}
+
+impl FromRequestParts<HttpState> for Enroller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        match identify(http, bearer_or_mistaken(&parts.headers))? {
+            Bearer::Enroller => Ok(Self),
+            other => Err(other.refused("whoever has the enrolment secret")),
+        }
+    }
+}
+
+impl FromRequestParts<HttpState> for Renderer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        match identify(http, worker_token(&parts.headers))? {
+            Bearer::Renderer(name) => Ok(Self(name)),
+            other => Err(other.refused("simulation workers")),
+        }
+    }
+}
+
+impl FromRequestParts<HttpState> for RendererOrOperator {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        match identify(http, worker_token(&parts.headers))? {
+            Bearer::Renderer(name) => reason(parts).map(|_| Self::Renderer(Renderer(name))),
+            Bearer::User(user) => Operator::allowed(user, parts).map(Self::Operator),
+            other => Err(other.refused("simulation workers and operators")),
+        }
+    }
+}
+
+// Contract P's routes have their own words for refusals: `401 Invalid token`, `403 Insufficient role` (P2). Tokens that
+// belong to no user (of nodes, of simulation workers, the enrolment secret) are no tokens there.
+
+/// A user, whatever they may do.
+#[derive(Clone, Debug)]
+pub struct Anyone(pub Identity);
+
+/// A user who may hand in jobs: CLIENT or ADMIN.
+#[derive(Clone, Debug)]
+pub struct Client(pub Identity);
+
+/// A user who owns workers: WORKER_OWNER, which ADMIN does not imply.
+#[derive(Clone, Debug)]
+pub struct Owner(pub Identity);
+
+/// A user with the role ADMIN.
+#[derive(Clone, Debug)]
+pub struct Admin(pub Identity);
+
+impl Admin {
+    /// The actor, for the audit log.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        self.0.actor()
+    }
+}
+
+impl FromRequestParts<HttpState> for Anyone {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        user(parts, http)?.explained(parts).map(Self)
+    }
+}
+
+impl FromRequestParts<HttpState> for Client {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        member(parts, http, Role::Client).map(Self)
+    }
+}
+
+impl FromRequestParts<HttpState> for Owner {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        member(parts, http, Role::WorkerOwner).map(Self)
+    }
+}
+
+impl FromRequestParts<HttpState> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        member(parts, http, Role::Admin).map(Self)
+    }
+}
+
+fn member(parts: &Parts, http: &HttpState, role: Role) -> Result<Identity, Problem> {
+    let user = user(parts, http)?;
+    if user.roles.allows(role) { user.explained(parts) } else { Err(Problem::insufficient_role()) }
+}
+
+fn user(parts: &Parts, http: &HttpState) -> Result<Identity, Problem> {
+    match identify(http, bearer(&parts.headers)) {
+        Ok(Bearer::User(identity)) => Ok(identity),
+        // The server is starting: nobody can be told no yet.
+        Err(problem) if problem.status() != StatusCode::UNAUTHORIZED => Err(problem),
+        _ => Err(Problem::invalid_token()),
     }
 }

@@ -1,10 +1,10 @@
-//! Tells service managers and scrapers how the server is.
+//! Health, readiness and metrics of the server, and the headers by which servers tell who leads.
 
-use crate::{HttpState, Operator, Problem, Unready};
+use crate::{HttpState, Operator, Problem};
 use axum::{
     Extension,
     extract::{FromRequestParts, State},
-    http::{header, request::Parts},
+    http::{HeaderName, header, request::Parts},
     response::IntoResponse,
 };
 use muster_coordinator::Lead;
@@ -44,7 +44,7 @@ async fn readyz(
     })
 }
 
-/// Who leads, in words; none where nobody does.
+/// The leader, in words; `None` if there is none.
 fn standing(lead: &Lead) -> Option<String> {
     match lead {
         Lead::Here { epoch } => Some(format!("ready\nleading epoch {epoch}\n")),
@@ -78,6 +78,19 @@ impl FromRequestParts<HttpState> for Scraper {
         Ok(Self)
     }
 }
+
+/// The header by which every answer tells the number of the leader's term.
+pub const EPOCH: HeaderName = HeaderName::from_static("muster-epoch");
+
+/// The header that marks a 503: nothing was done, because the server does not lead and found nobody who does.
+pub const NOT_LEADING: HeaderName = HeaderName::from_static("muster-not-leading");
+
+/// Path at which a server proves to others that it is one of theirs.
+pub const LEADER_PROOF: &str = "/leader-proof";
+
+/// Marks a question whether this server is ready: it is not, for this reason, though it knows who leads.
+#[derive(Clone, Debug)]
+pub struct Unready(pub String);
 
 #[cfg(test)]
 mod tests {

@@ -1,29 +1,34 @@
-//! Users: who they are, and by which token they are known (P1, P2, P13, I7).
+//! Users: who they are, by which token they are known (P1, P2, P13, I7), and when an API key was last used.
 
 use crate::{HttpState, Problem, reason::reason};
 use axum::http::request::Parts;
-use muster_model::{Actor, ApiKeyRecord, LoginRecord, Role, Roles, UserId};
+use muster_coordinator::Coordinator;
+use muster_model::{Actor, ApiKeyRecord, LoginRecord, Millis, Role, Roles, UserId, ask::accounts::TouchKey};
 use sha2::{Digest, Sha256};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// A user who showed a valid token.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// Which; 0 is whoever has the admin token.
+    /// Its id; 0 is the holder of the admin token.
     pub id: UserId,
     /// Their name.
     pub name: Box<str>,
-    /// What they may do: with an API key, only what the key may do too.
+    /// Their roles: with an API key, only those that the key has too.
     pub roles: Roles,
     /// The login whose token it was.
     pub login: Option<LoginRecord>,
     /// The API key that it was.
     pub key: Option<u64>,
-    /// Why they act, if their request changes something and says so.
+    /// Their reason, if their request changes something and gives one.
     pub reason: Option<Box<str>>,
 }
 
 impl Identity {
-    /// Who acts, for the audit log.
+    /// The actor, for the audit log.
     #[must_use]
     pub fn actor(&self) -> Actor {
         Actor { user: self.id, name: self.name.clone(), reason: self.reason.clone() }
@@ -93,14 +98,40 @@ impl Identity {
     }
 }
 
-/// What is kept of an API key. It is 32 random bytes, so nothing slower is needed.
+/// Hash under which an API key is kept. A key is 32 random bytes, so nothing slower is needed.
 #[must_use]
 pub fn api_key_hash(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }
 
-/// How every API key begins: people and scanners of code recognise one by it.
+/// The keys whose use is being written down just now. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct KeyUse(Arc<Mutex<HashSet<u64>>>);
+
+impl KeyUse {
+    /// Has the use of a key written down, unless that happened within the minute. Nobody waits for it.
+    pub(crate) fn note(&self, coordinator: &Coordinator, key: &ApiKeyRecord) {
+        let is_known = key.last_used_at.is_some_and(|used| coordinator.now() - used < PRECISION);
+        if is_known || !self.touching(|touching| touching.insert(key.id)) {
+            return;
+        }
+        let (this, coordinator, key) = (self.clone(), coordinator.clone(), key.id);
+        tokio::spawn(async move {
+            // What fails is done by the next use.
+            let _ = coordinator.ask(TouchKey { key }).await;
+            this.touching(|touching| touching.remove(&key));
+        });
+    }
+
+    fn touching<T>(&self, look: impl FnOnce(&mut HashSet<u64>) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Prefix of every API key: people and scanners of code recognise one by it.
 pub const API_KEY_PREFIX: &str = "mk_";
 
-/// What the audit log calls whoever has the admin token; no user can have the name.
+/// Name of the holder of the admin token in the audit log; no user can have it.
 pub const ADMIN_NAME: &str = "admin-token";
+
+const PRECISION: Millis = Millis::from_secs(60);

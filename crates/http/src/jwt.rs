@@ -9,10 +9,10 @@ use muster_model::{LoginRecord, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// What a token says.
+/// Claims of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// Whose it is (`sub`).
+    /// Its user (`sub`).
     pub user: UserId,
     /// The login it was given out for (`sid`).
     pub login: u128,

@@ -1,12 +1,13 @@
 //! Keeps an answer for a moment: whoever asks meanwhile shares it, and only one at a time makes a new one.
 
+use muster_coordinator::instant_now;
 use std::time::Duration;
 use tokio::{sync::Mutex, time::Instant};
 
 /// An answer that was made lately, for all who want the same.
-pub struct Kept<T>(Mutex<Option<Made<T>>>);
+pub struct Kept<T>(Mutex<Option<FreshAnswer<T>>>);
 
-struct Made<T> {
+struct FreshAnswer<T> {
     answer: T,
     stale_at: Instant,
 }
@@ -16,14 +17,14 @@ impl<T: Clone> Kept<T> {
     /// pages that are open cost one look at the store, not fifty.
     pub async fn get_or<E>(&self, make: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let mut kept = self.0.lock().await;
-        let begun = Instant::now();
+        let begun = instant_now();
         if let Some(made) = kept.as_ref().filter(|made| begun < made.stale_at) {
             return Ok(made.answer.clone());
         }
         let answer = make.await?;
         // From its end on: where a look takes long, those who waited for it must not look one after the other.
-        let stale_at = Instant::now() + FRESH.max(begun.elapsed() * REST_TO_LOOK);
-        *kept = Some(Made { answer: answer.clone(), stale_at });
+        let stale_at = instant_now() + FRESH.max(begun.elapsed() * REST_TO_LOOK);
+        *kept = Some(FreshAnswer { answer: answer.clone(), stale_at });
         Ok(answer)
     }
 }

@@ -1,4 +1,4 @@
-//! What every request passes before a dialect sees it.
+//! The HTTP layer: everything that a request passes before a contract's routes see it.
 //!
 //! A dialect hands over `pub fn routes() -> utoipa_axum::router::OpenApiRouter<HttpState>`. Its handlers take
 //! [`HttpState`] as state; who may call them is said by what they extract ([`Node`], [`Operator`], [`Caller`]; [`Enroller`],
@@ -13,52 +13,41 @@ mod assemble;
 mod bearer;
 mod body;
 mod caller;
-mod cors;
-mod docs;
-mod epoch;
 mod events;
 mod guard;
 mod health;
 mod identity;
 mod jwt;
 mod kept;
-mod key_use;
-mod keys;
 mod limit;
 mod listen;
-mod member;
 mod metrics;
 mod openapi;
 mod params;
 mod peer;
 mod reason;
 mod refusal;
-mod renderer;
-mod request_id;
 mod state;
-mod subscription;
-mod writer_counts;
 
+pub use access::{REQUEST_ID, request_id};
 pub use assemble::assemble;
-pub use bearer::bearer;
+pub use bearer::{Keys, bearer};
 pub use body::{BodyBytes, JsonBody, JsonBytes};
-pub use caller::{Caller, Node, Operator};
-pub use epoch::{EPOCH, LEADER_PROOF, NOT_LEADING, Unready};
+pub use caller::{
+    Admin, Anyone, Caller, Client, Enroller, Node, Operator, Owner, Renderer, RendererOrOperator,
+};
+pub use events::{KEEP_ALIVE, Resume, Subscription, Told, event_of, gone_event};
 pub use guard::{Vouched, check_names};
+pub use health::{EPOCH, LEADER_PROOF, NOT_LEADING, Unready};
 pub use identity::{ADMIN_NAME, API_KEY_PREFIX, Identity, api_key_hash};
 pub use jwt::{Claims, Signer};
 pub use kept::Kept;
-pub use keys::Keys;
 pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
-pub use member::{Admin, Anyone, Client, Owner};
 pub use metrics::{Gather, Metrics};
 pub use muster_problem::{Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, read_json, schema};
 pub use params::{Params, PathText};
 pub use peer::Peer;
 pub use reason::REASON;
 pub use refusal::{problem_of_refusal, problem_of_store};
-pub use renderer::{Enroller, Renderer, RendererOrOperator};
-pub use request_id::{REQUEST_ID, request_id};
 pub use state::{HttpSettings, HttpState};
-pub use subscription::{KEEP_ALIVE, Resume, Subscription, Told, event_of, gone_event};

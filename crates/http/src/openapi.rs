@@ -1,6 +1,14 @@
-//! Completes the description of the interface: who may call, and what the HTTP layer may answer to anything.
+//! The OpenAPI description: completed with what the HTTP layer adds, and served with a page to read it by (I8).
 
-use crate::{MEDIA_TYPE, Problem, reason};
+use crate::{HttpState, MEDIA_TYPE, Problem, reason};
+use axum::{
+    Extension,
+    body::Bytes,
+    http::header,
+    response::{Html, IntoResponse},
+    routing::get,
+};
+use std::sync::LazyLock;
 use utoipa::{
     PartialSchema,
     openapi::{
@@ -12,6 +20,7 @@ use utoipa::{
         },
     },
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 /// Adds what every operation has in common, so that no dialect has to repeat it.
 pub(crate) fn complete(openapi: &mut OpenApi) {
@@ -92,6 +101,47 @@ fn problem_content() -> RefOr<Content> {
     RefOr::T(Content::new(Some(Ref::from_schema_name("Problem"))))
 }
 
+/// The routes `/openapi.json` and `/docs`; they need [`describe`] around them.
+pub(crate) fn docs_routes() -> OpenApiRouter<HttpState> {
+    OpenApiRouter::new()
+        .routes(routes!(openapi_json))
+        .routes(routes!(docs))
+        .route("/docs/start.js", get(|| async { script(Bytes::from_static(START_JS)) }))
+        .route("/docs/scalar.js", get(|| async { script(SCALAR_JS.clone()) }))
+}
+
+/// Hands the description, complete only once all routers are known, to the route that serves it.
+pub(crate) fn describe(openapi: &OpenApi) -> Extension<Description> {
+    Extension(Description(Bytes::from(openapi.to_json().expect("the description is plain data"))))
+}
+
+/// The description as it is served.
+#[derive(Clone)]
+pub(crate) struct Description(Bytes);
+
+/// This description.
+#[utoipa::path(get, path = "/openapi.json", tag = "server", responses(
+    (status = 200, description = "An OpenAPI 3.1 document", content_type = "application/json", body = Object),
+))]
+async fn openapi_json(Extension(Description(text)): Extension<Description>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], text)
+}
+
+/// A page to read this description by.
+#[utoipa::path(get, path = "/docs", tag = "server", responses(
+    (status = 200, description = "The page", content_type = "text/html", body = String),
+))]
+async fn docs() -> impl IntoResponse {
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(PAGE))
+}
+
+fn script(text: Bytes) -> impl IntoResponse {
+    (
+        [(header::CONTENT_TYPE, "text/javascript; charset=utf-8"), (header::CACHE_CONTROL, "max-age=3600")],
+        text,
+    )
+}
+
 const DESCRIPTION: &str = "One control plane for fleets of workers that come and go.\n\n\
     Several servers may share a store: any of them takes any request, and the one that leads answers it. Every answer tells \
     the number of the leader's term in the header `Muster-Epoch`. Where nobody leads, the answer is 503 with `Retry-After` and the \
@@ -121,6 +171,16 @@ const WITH_BODY: &[(&str, &str)] =
     &[("413", "The body is too long"), ("415", "The body is not application/json"), ("422", UNPROCESSABLE)];
 
 const UNPROCESSABLE: &str = "A field is missing or has a value it cannot have; `field` names it";
+
+static SCALAR_JS: LazyLock<Bytes> =
+    LazyLock::new(|| Bytes::from(scalar_api_reference::get_asset("scalar.js").unwrap_or_default()));
+
+const PAGE: &str = include_str!("docs.html");
+const START_JS: &[u8] = include_bytes!("docs.js");
+
+/// Nothing is loaded from, and nothing is sent, elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      font-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Why somebody acts, in their own words, for the audit log (I7).
+//! The header in which callers give their reason, for the audit log (I7).
 
 use crate::Problem;
 use axum::http::{HeaderName, HeaderValue, Method, request::Parts};
@@ -12,12 +12,12 @@ use utoipa::openapi::{
 /// Says why a request changes something: UTF-8, percent-encoded, since headers carry no more than ASCII.
 pub const REASON: HeaderName = HeaderName::from_static("muster-reason");
 
-/// Whether a request with that method changes nothing.
+/// True if a request with that method changes nothing.
 pub(crate) const fn only_reads(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// What a request says about why it is sent; nobody is asked why they only read.
+/// The reason that a request gives; requests that only read need none.
 pub(crate) fn reason(parts: &Parts) -> Result<Option<Box<str>>, Problem> {
     if only_reads(&parts.method) {
         return Ok(None);

@@ -1,6 +1,7 @@
 //! Problems that the coordinator and the store cause.
 
 use muster_coordinator::Refusal;
+use muster_coordinator::instant_now;
 use muster_model::Rejection;
 use muster_problem::Problem;
 use muster_store::StoreError;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 /// 503: the store failed a read. With a database that is away every read fails: that is told now and then only.
 #[must_use]
 pub fn problem_of_store(error: &StoreError) -> Problem {
-    if READ_FAILURES.is_due(Instant::now()) {
+    if READ_FAILURES.is_due(instant_now()) {
         tracing::warn!(%error, "the store fails reads; told of every 30 s at most");
     }
     match error {
@@ -59,7 +60,7 @@ mod tests {
     /// I8: reads that fail by the hundred are told of every 30 s, and each caller hears the cause.
     #[test]
     fn failed_reads_are_told_of_now_and_then() {
-        let (seldom, began) = (Seldom(Mutex::new(None)), Instant::now());
+        let (seldom, began) = (Seldom(Mutex::new(None)), instant_now());
         let told = (0..100).filter(|second| seldom.is_due(began + Duration::from_secs(*second)));
         assert_eq!(told.collect::<Vec<_>>(), [0, 30, 60, 90]);
         let refused = Refusal::Store(StoreError::Backend("connection refused".to_owned()));

@@ -1,6 +1,6 @@
-//! What every handler is given.
+//! State and settings that every handler gets.
 
-use crate::{Claims, Keys, Metrics, Problem, key_use::KeyUse, writer_counts::WriterCounts};
+use crate::{Claims, Keys, Metrics, Problem, identity::KeyUse, metrics::WriterCounts};
 use axum::http::{HeaderMap, header};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{Actor, Ask, LoginRecord};
@@ -12,9 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 pub struct HttpState {
     /// The handle to the one writer.
     pub coordinator: Coordinator,
-    /// Where counts go; dialects may register their own.
+    /// Registry of metrics; contracts may register their own.
     pub metrics: Arc<Metrics>,
-    /// What an operator may set about the HTTP layer.
+    /// Settings of the HTTP layer.
     pub settings: Arc<HttpSettings>,
     pub(crate) keys: Arc<Keys>,
     pub(crate) key_use: KeyUse,
@@ -22,7 +22,7 @@ pub struct HttpState {
     closing: watch::Sender<bool>,
 }
 
-/// What an operator may set about the HTTP layer (section `server`).
+/// Settings of the HTTP layer (section `server`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     /// Longer bodies are refused (N6).
@@ -35,11 +35,11 @@ pub struct HttpSettings {
     pub hosts: Vec<String>,
     /// Pages elsewhere that may call us: `https://dashboard.example` (I7).
     pub origins: Vec<String>,
-    /// Whether `/metrics` is open to everybody (I7).
+    /// True if `/metrics` is open to everybody (I7).
     pub public_metrics: bool,
-    /// Where people and nodes find this server, if that is not where their request went: `https://muster.example`.
+    /// Public address of this server, if it differs from the one that requests go to: `https://muster.example`.
     pub public_url: Option<String>,
-    /// Where other servers reach this one, if an operator has set it (`server.advertise`).
+    /// Address for other servers, if an operator has set it (`server.advertise`).
     pub advertised_url: Option<String>,
     /// Proxies before us that are believed when they say for whom they ask (`X-Forwarded-For`).
     pub trusted_proxies: Vec<IpAddr>,

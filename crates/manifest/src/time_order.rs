@@ -98,7 +98,10 @@ impl TimeSpans<'_> {
             let Some(span) = self.span(piece) else { return true };
             let last_before = kept.range(..span.last).next_back();
             if let Some((first, (last, other))) = last_before.filter(|(_, (last, _))| span.first < *last) {
-                skipped.push(self.skip(piece, span, (other, Span { first: *first, last: *last })));
+                skipped.push(self.skip(
+                    TimedPiece { piece, span },
+                    TimedPiece { piece: other, span: Span { first: *first, last: *last } },
+                ));
                 return false;
             }
             let longest = kept.entry(span.first).or_insert((span.last, *piece));
@@ -136,12 +139,13 @@ impl TimeSpans<'_> {
         moved.into_iter().map(|(_, range)| range).collect()
     }
 
-    fn skip(&self, piece: &Piece, span: Span, (other, other_span): (&Piece, Span)) -> Skipped {
-        let ReorderedRange { frame_range, chunk_id } = self.named(piece);
+    fn skip(&self, later: TimedPiece<'_>, other: TimedPiece<'_>) -> Skipped {
+        let ReorderedRange { frame_range, chunk_id } = self.named(later.piece);
+        let (span, other_span) = (later.span, other.span);
         let reason = format!(
             "the timestamps of chunk {chunk_id} ({span}) interleave with those of chunk {} in frames {} ({other_span})",
-            self.named(other).chunk_id,
-            other.range
+            self.named(other.piece).chunk_id,
+            other.piece.range
         );
         Skipped { frame_range, reason, chunk_id: Some(chunk_id) }
     }
@@ -158,6 +162,13 @@ impl TimeSpans<'_> {
         }
         self.recalled.detail(piece)?.span
     }
+}
+
+/// A surviving piece and the time that its frames span.
+#[derive(Clone, Copy)]
+struct TimedPiece<'a> {
+    piece: &'a Piece,
+    span: Span,
 }
 
 /// A warning names no more ranges; `reordered[]` and `skipped[]` have them all.

@@ -1,4 +1,4 @@
-//! What can be asked of the engine.
+//! Commands.
 
 use crate::{
     AccountCommand, Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome,
@@ -13,14 +13,14 @@ pub enum Command {
     Submit(Box<Submission>),
     /// End a job on request (Q7).
     Cancel {
-        /// Which.
+        /// The job.
         job: JobId,
     },
     /// A worker reports its devices and asks for work (N1).
     Pull(Pull),
     /// A worker sent its heartbeat (N8).
     Heartbeat {
-        /// Which.
+        /// The worker.
         worker: Name,
     },
     /// A worker reports what happened (N4).
@@ -31,34 +31,34 @@ pub enum Command {
         worker: Name,
         /// At most so many.
         max: u32,
-        /// How long each lease lasts.
+        /// Duration of each lease.
         lease: Millis,
     },
     /// Prolong one lease (Q14).
     Renew {
         /// The leased task.
         task: TaskId,
-        /// Who must hold it.
+        /// Holder that it must have.
         worker: Name,
-        /// How long from now.
+        /// Duration from now.
         lease: Millis,
     },
     /// End a running task well (Q14).
     Complete {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Who must hold it, where the caller said so.
+        /// Holder that it must have, if the caller named one.
         worker: Option<Name>,
         /// JSON text kept with the task.
         result: Option<Box<str>>,
     },
     /// End a running attempt badly (Q14).
     FailOrRetry {
-        /// Which.
+        /// The task.
         task: TaskId,
-        /// Who must hold it, where the caller said so.
+        /// Holder that it must have, if the caller named one.
         worker: Option<Name>,
-        /// What people read.
+        /// Text for people.
         error: Option<Box<str>>,
     },
     /// Do what is due.
@@ -67,38 +67,38 @@ pub enum Command {
     Sweep,
     /// Replace a device's labels (Q15).
     Label {
-        /// Which.
+        /// The lane.
         lane: Name,
         /// All of its labels from now on.
         labels: Labels,
     },
     /// Put a device back into service (Q11).
     ReturnToService {
-        /// Which.
+        /// The lane.
         lane: Name,
-        /// Why the operator thinks it is well again.
+        /// Reason why the operator thinks it is well again.
         note: Option<Box<str>>,
     },
     /// Give a worker no more work (Q15).
     Drain {
-        /// Which.
+        /// The worker.
         worker: Name,
     },
     /// Give a drained worker work again (Q15).
     Resume {
-        /// Which.
+        /// The worker.
         worker: Name,
     },
     /// Set how many live leases a worker may hold (Q3).
     SetCap {
-        /// Which.
+        /// The worker.
         worker: Name,
         /// `None`: the general setting.
         cap: Option<u32>,
     },
     /// Give a worker a secret of its own; the one before stays valid for a while (Q15).
     RotateSecret {
-        /// Which.
+        /// The worker.
         worker: Name,
         /// SHA-256 of the new secret.
         hash: [u8; 32],
@@ -150,7 +150,7 @@ pub struct Submission {
     pub scope: Scope,
     /// Attempts per task; `None`: the general setting.
     pub max_attempts: Option<u16>,
-    /// What the engine does not look into.
+    /// Content that the engine does not look into.
     pub payload: JobPayload,
 }
 
@@ -159,11 +159,11 @@ pub struct Submission {
 pub struct JobPayload {
     /// For people.
     pub title: Option<Box<str>>,
-    /// What the agent is to run.
+    /// Workflow that the agent runs.
     pub workflow: Box<str>,
     /// JSON text for the workflow.
     pub params: Box<str>,
-    /// How long the agent may take for one task.
+    /// Limit of the agent's time for one task.
     pub timeout: Option<Millis>,
     /// The schedule that submitted it (Q17).
     pub schedule: Option<ScheduleId>,
@@ -172,7 +172,7 @@ pub struct JobPayload {
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
-    /// Who asks.
+    /// The worker that asks.
     pub worker: Name,
     /// At most so many jobs; 0 is a mere report.
     pub max: u32,
@@ -202,7 +202,7 @@ pub struct Report {
     pub at: Timestamp,
     /// The whole message as JSON text, fields we do not know included.
     pub body: Box<str>,
-    /// What it says.
+    /// Its content.
     pub kind: ReportKind,
 }
 
@@ -254,17 +254,17 @@ impl Report {
     }
 }
 
-/// What a report says.
+/// Content of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// The node began its share of a job (N9).
     RunStarted {
-        /// Which.
+        /// The job.
         job: JobId,
     },
     /// The node ended its share of a job (N14).
     RunFinished {
-        /// Which.
+        /// The job.
         job: JobId,
         /// Its count of how tasks ended.
         summary: RunSummary,
@@ -289,7 +289,7 @@ pub struct RunSummary {
 pub struct TaskReport {
     /// Its job, as the sender believes.
     pub job: JobId,
-    /// Which.
+    /// The task.
     pub task: TaskId,
     /// Its device, as the sender believes.
     pub lane: Name,
@@ -297,11 +297,11 @@ pub struct TaskReport {
     pub attempt: Option<u16>,
     /// The fence of that attempt, where told (N6b).
     pub fence: Option<Fence>,
-    /// What happened.
+    /// Event that is reported.
     pub kind: TaskReportKind,
 }
 
-/// What happened to a task.
+/// Event in the life of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskReportKind {
     /// It began on the device (N10).
@@ -312,7 +312,7 @@ pub enum TaskReportKind {
     Finished {
         /// `Succeeded` or `Failed`.
         outcome: Outcome,
-        /// When it began, by the sender's clock.
+        /// Time when it began, by the sender's clock.
         started_at: Timestamp,
         /// JSON text kept with the task.
         result: Option<Box<str>>,

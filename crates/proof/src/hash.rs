@@ -1,4 +1,4 @@
-//! What a worker signs, and how an output is hashed.
+//! The text that a worker signs, and the hash of an output.
 
 use crate::json::write_text;
 use sha2::{Digest, Sha256};

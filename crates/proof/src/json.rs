@@ -5,17 +5,14 @@
 //! it stands in the source, and refuses exactly what [`Reason`] lists; [`Value::write_canonical`] writes what Python's
 //! `json.dumps(obj, sort_keys=True, separators=(",",":"), ensure_ascii=False)` writes.
 
-mod float;
 mod parse;
-mod refused;
 mod text;
 mod value;
 mod write;
 
 pub use parse::parse;
-pub(crate) use refused::beginning;
-pub use refused::{Reason, Refused};
-pub use value::{Entry, Kind, Object, Value};
+pub(crate) use value::beginning;
+pub use value::{Entry, Kind, Object, Reason, Refused, Value};
 pub(crate) use write::write_text;
 
 /// Reads a document and gives its canonical form (P10).
@@ -26,7 +23,7 @@ pub fn canonical(document: &[u8]) -> Result<Vec<u8>, Refused> {
     Ok(bytes)
 }
 
-/// How many arrays and objects may stand inside each other.
+/// Largest depth of nested arrays and objects.
 pub const DEPTH_MAX: usize = 128;
 
 /// How many digits an integer may have; Python reads no more by default, because its time grows with their square.

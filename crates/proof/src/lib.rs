@@ -1,4 +1,4 @@
-//! What can be proven without asking anybody: canonical JSON, signatures over it, and receipts.
+//! Proofs that need no server: canonical JSON, signatures over it, and receipts.
 //!
 //! Three parties who trust each other little must agree on bytes: a worker signs them, the coordinator checks them, a
 //! client checks them again years later. So the form of a document is fixed byte for byte ([`canonical`]), a signature is

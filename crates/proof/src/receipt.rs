@@ -6,7 +6,7 @@ use crate::{
     sign::{KeyError, PublicKey, SignatureError, decode_signature},
 };
 
-/// What proves that a worker stands for a result.
+/// Proof that a worker stands for a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The assignment that was submitted.
@@ -27,7 +27,7 @@ pub struct Receipt {
     pub finished_at: String,
 }
 
-/// Why a text is no receipt.
+/// Reason why a text is no receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptError {
     /// It is no JSON.
@@ -52,7 +52,7 @@ pub enum ReceiptError {
     Unknown(String),
 }
 
-/// Why a receipt proves nothing.
+/// Reason why a receipt proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiptFault {
     /// `signed_bytes` is not base64url.

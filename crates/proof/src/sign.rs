@@ -14,7 +14,7 @@ pub struct PublicKey {
     point: Option<VerifyingKey>,
 }
 
-/// Why a text is no public key.
+/// Reason why a text is no public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not canonical base64url.
@@ -29,7 +29,7 @@ pub enum KeyError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(ed25519_dalek::Signature);
 
-/// Why a text is no signature.
+/// Reason why a text is no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// Not canonical base64url.
@@ -40,7 +40,7 @@ pub enum SignatureError {
     Length,
 }
 
-/// What a worker signs with.
+/// Key that a worker signs with.
 #[derive(Clone)]
 pub struct KeyPair(SigningKey);
 

@@ -1,4 +1,4 @@
-//! What was set aside for people: files of their own that only grow.
+//! Entries set aside for people: files of their own that only grow.
 //!
 //! A process never writes to a file an earlier one wrote, so none needs repair.
 
@@ -6,8 +6,7 @@ use crate::{
     Disk, Seq, SpoolError,
     error::Task,
     header::{Header, Opening, aside_name, numbers},
-    record::{self, Kind, u32_at},
-    walk::{Walk, was_synced_past},
+    record::{self, Kind, Walk, u32_at, was_synced_past},
 };
 use std::collections::{BTreeMap, HashSet};
 

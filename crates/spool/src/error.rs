@@ -1,8 +1,8 @@
-//! Why the log did not do as told.
+//! Errors of the log.
 
 use std::io;
 
-/// Why the log did not do as told. Nothing that was appended is lost by any of these.
+/// Errors of the log. Nothing that was appended is lost by any of these.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// Another process has the log.
@@ -10,7 +10,7 @@ pub enum SpoolError {
         "the spool {directory} is in use by another agent; stop it first or choose another --spool directory"
     )]
     InUse {
-        /// Where the log is.
+        /// Directory of the log.
         directory: String,
     },
     /// The disk has no room. What was to be written stays in memory and the next sync tries again.
@@ -56,11 +56,11 @@ pub enum SpoolError {
     /// The disk refused.
     #[error("could not {doing} {file}: {source}")]
     Io {
-        /// What was tried, as a verb.
+        /// The operation that failed, as a verb.
         doing: &'static str,
         /// The file.
         file: String,
-        /// What the disk said.
+        /// The error of the disk.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! How a file of the log begins, and what it is called.
+//! Headers and names of the files of the log.
 //!
 //! `magic 8 | version u32 | opening u8 | number u64 | first seq u64 | end of the file before u64 | crc u32`.
 //! The file before is good to exactly that byte: all of it had been synced. What lies behind it is what a
@@ -9,7 +9,7 @@ use crate::{
     record::{u32_at, u64_at},
 };
 
-/// Why a file was begun.
+/// Reason why a file was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// The log is new.

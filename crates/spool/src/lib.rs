@@ -17,23 +17,21 @@
 //! fails, names the file and the byte, and changes nothing.
 
 mod aside;
-mod directory;
 mod disk;
 mod error;
 mod header;
 mod record;
 mod recovery;
 mod segments;
-#[cfg(feature = "simulated")]
-mod simulated;
-mod snapshot;
 mod spool;
-mod walk;
 
 pub use aside::{SetAside, set_aside_entries};
-pub use directory::Directory;
-pub use disk::Disk;
+pub use disk::{Directory, Disk};
 pub use error::SpoolError;
+pub use spool::{Cut, Limits, Recovered, Seq, Spool};
+
+#[cfg(feature = "simulated")]
+mod simulated;
+
 #[cfg(feature = "simulated")]
 pub use simulated::{Failure, SimulatedDisk, SimulatedFile};
-pub use spool::{Cut, Limits, Recovered, Seq, Spool};

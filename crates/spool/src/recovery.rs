@@ -7,18 +7,16 @@ use crate::{
     Cut, Disk, Limits, Recovered, Seq, SpoolError,
     error::Task,
     header::{self, Header, Opening, numbers, segment_name},
-    record::{Kind, Record},
+    record::{Kind, Record, Walk, u32_at, u64_at, was_synced_past},
     segments::{Older, Segments, Tail, establish, full_at, remove},
-    snapshot,
-    spool::Place,
-    walk::{Walk, was_synced_past},
+    spool::EntryPosition,
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// What lay on disk, ready for use.
-pub(crate) struct Found<F> {
+/// The log as it was read from disk, ready for use.
+pub(crate) struct RecoveredLog<F> {
     pub(crate) segments: Segments<F>,
-    pub(crate) index: BTreeMap<u64, Place>,
+    pub(crate) index: BTreeMap<u64, EntryPosition>,
     pub(crate) last_seq: u64,
     pub(crate) recovered: Recovered,
 }
@@ -28,7 +26,7 @@ pub(crate) fn recover<D: Disk>(
     disk: &D,
     names: &[String],
     limits: Limits,
-) -> Result<Found<D::File>, SpoolError> {
+) -> Result<RecoveredLog<D::File>, SpoolError> {
     let mut numbers = numbers(names, segment_name);
     let half_made = take_half_made(disk, &mut numbers)?;
     let headers = headers(disk, &numbers)?;
@@ -36,7 +34,7 @@ pub(crate) fn recover<D: Disk>(
         return fresh(disk, limits, half_made);
     };
     let newest = check_chain(&headers)?;
-    let mut fold = Fold { newest, ..Fold::default() };
+    let mut fold = ReplayState { newest, ..ReplayState::default() };
     let older = older.iter().zip(&headers[1..]).map(|(header, next)| fold.older(disk, *header, *next));
     let older = older.collect::<Result<_, _>>()?;
     let (tail, cut) = fold.last(disk, *last, limits)?;
@@ -98,25 +96,29 @@ fn check_chain(headers: &[Header]) -> Result<u64, SpoolError> {
     Ok(begins)
 }
 
-fn fresh<D: Disk>(disk: &D, limits: Limits, half_made: Option<Cut>) -> Result<Found<D::File>, SpoolError> {
+fn fresh<D: Disk>(
+    disk: &D,
+    limits: Limits,
+    half_made: Option<Cut>,
+) -> Result<RecoveredLog<D::File>, SpoolError> {
     let header = Header { opening: Opening::Fresh, number: 1, first_seq: 1, prior_end: 0 };
     let tail = establish(disk, header, &mut [], limits)?;
     let cut = half_made.filter(|cut| cut.bytes > 0);
-    Ok(Fold::default().found(Segments::new(limits, tail, [].into()), cut))
+    Ok(ReplayState::default().found(Segments::new(limits, tail, [].into()), cut))
 }
 
-/// What the records so far say.
+/// State that the records so far make.
 #[derive(Default)]
-struct Fold {
+struct ReplayState {
     /// The segment of the newest snapshot.
     newest: u64,
     snapshot: Option<Vec<u8>>,
     since: Vec<(Seq, Vec<u8>)>,
-    pending: BTreeMap<u64, (Place, Vec<u8>)>,
+    pending: BTreeMap<u64, (EntryPosition, Vec<u8>)>,
     last_seq: u64,
 }
 
-impl Fold {
+impl ReplayState {
     /// Takes in a segment that grows no more; the one after it says where it ends.
     fn older<D: Disk>(&mut self, disk: &D, header: Header, next: Header) -> Result<Older, SpoolError> {
         let file = segment_name(header.number);
@@ -143,7 +145,7 @@ impl Fold {
         let bytes = read(disk, &file)?;
         let mut walk = Walk::new(&bytes, header.number);
         self.walk(header, &mut walk)?;
-        let last = Last { header, bytes: &bytes, end: walk.end(), batch: walk.batch() };
+        let last = LastSegment { header, bytes: &bytes, end: walk.end(), batch: walk.batch() };
         if was_synced_past(&bytes, header.number, last.end) {
             return Err(SpoolError::Damaged { file, offset: last.end as u64, what: "no whole record" });
         }
@@ -153,7 +155,7 @@ impl Fold {
     fn walk(&mut self, header: Header, walk: &mut Walk<'_>) -> Result<(), SpoolError> {
         self.last_seq = self.last_seq.max(header.first_seq.saturating_sub(1));
         for (offset, record) in walk {
-            let place = Place { segment: Some(header.number), offset, length: record.length() };
+            let place = EntryPosition { segment: Some(header.number), offset, length: record.length() };
             self.record(record, place).map_err(|what| SpoolError::Damaged {
                 file: segment_name(header.number),
                 offset,
@@ -163,7 +165,7 @@ impl Fold {
         Ok(())
     }
 
-    fn record(&mut self, record: Record<'_>, place: Place) -> Result<(), &'static str> {
+    fn record(&mut self, record: Record<'_>, place: EntryPosition) -> Result<(), &'static str> {
         let Record { seq, payload, .. } = record;
         match record.kind {
             Kind::Entry => {
@@ -181,7 +183,7 @@ impl Fold {
     /// Keeps of what came before only what was live. What an older snapshot counted on may be acked and its
     /// segment removed since; what the newest one counts on must be there.
     fn begin_anew(&mut self, payload: &[u8], newest: bool) -> Result<(), &'static str> {
-        let snapshot = snapshot::decode(payload).ok_or("a snapshot that cannot be read")?;
+        let snapshot = decode(payload).ok_or("a snapshot that cannot be read")?;
         let expected: u64 = snapshot.live.iter().map(|run| run.end() - run.start() + 1).sum();
         let mut kept = BTreeMap::new();
         for run in snapshot.live {
@@ -195,23 +197,23 @@ impl Fold {
         Ok(())
     }
 
-    fn found<F>(self, segments: Segments<F>, cut: Option<Cut>) -> Found<F> {
+    fn found<F>(self, segments: Segments<F>, cut: Option<Cut>) -> RecoveredLog<F> {
         let index = self.pending.iter().map(|(seq, (place, _))| (*seq, *place)).collect();
         let pending = self.pending.into_iter().map(|(seq, (_, payload))| (Seq(seq), payload)).collect();
         let recovered = Recovered { snapshot: self.snapshot, since: self.since, pending, cut };
-        Found { segments, index, last_seq: self.last_seq, recovered }
+        RecoveredLog { segments, index, last_seq: self.last_seq, recovered }
     }
 }
 
 /// The segment that grows, as it was read.
-struct Last<'a> {
+struct LastSegment<'a> {
     header: Header,
     bytes: &'a [u8],
     end: usize,
     batch: usize,
 }
 
-impl Last<'_> {
+impl LastSegment<'_> {
     fn repair<D: Disk>(
         &self,
         disk: &D,
@@ -243,4 +245,55 @@ impl Last<'_> {
 
 fn read<D: Disk>(disk: &D, file: &str) -> Result<Vec<u8>, SpoolError> {
     disk.read(file).map_err(Task::on(file).refused("read"))
+}
+
+/// The payload of a snapshot: which entries are still live, and the owner's state.
+///
+/// The list makes the snapshot speak for all that lies before it: older segments are asked for these entries and nothing
+/// else, so one that comes back after its removal brings nothing back to life.
+pub(crate) struct Snapshot<'a> {
+    /// The live entries, in order.
+    pub(crate) live: Vec<RangeInclusive<u64>>,
+    /// The owner's state.
+    pub(crate) state: &'a [u8],
+}
+
+/// Writes the list of live entries, given in order; the state follows it.
+pub(crate) fn encode_live(seqs: impl Iterator<Item = u64>) -> Vec<u8> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for seq in seqs {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == seq => *last = seq,
+            _ => runs.push((seq, seq)),
+        }
+    }
+    let count = u32::try_from(runs.len()).expect("the runs are held in memory with their entries");
+    let mut bytes = Vec::from(count.to_le_bytes());
+    runs.iter().flat_map(|(first, last)| [first, last]).for_each(|seq| bytes.extend(seq.to_le_bytes()));
+    bytes
+}
+
+/// Reads the payload of a snapshot; nothing if it does not hold what it says.
+pub(crate) fn decode(payload: &[u8]) -> Option<Snapshot<'_>> {
+    let (count, rest) = payload.split_at_checked(4)?;
+    let (runs, state) = rest.split_at_checked((u32_at(count, 0) as usize).checked_mul(RUN)?)?;
+    let live: Vec<_> = runs.chunks_exact(RUN).map(|run| u64_at(run, 0)..=u64_at(run, 8)).collect();
+    live.iter().all(|run| !run.is_empty()).then_some(Snapshot { live, state })
+}
+
+const RUN: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_entries_and_state_are_read_as_they_were_written() {
+        let mut payload = encode_live([3, 4, 5, 9, 11, 12].into_iter());
+        payload.extend(b"state");
+        let snapshot = decode(&payload).unwrap();
+        assert_eq!(snapshot.live, [3..=5, 9..=9, 11..=12]);
+        assert_eq!(snapshot.state, b"state");
+        assert!(decode(&payload[..10]).is_none());
+    }
 }

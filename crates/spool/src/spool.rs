@@ -6,9 +6,8 @@ use crate::{
     error::Task,
     header::segment_name,
     record::{self, Kind},
-    recovery,
+    recovery::{self, encode_live},
     segments::{Segments, Spot},
-    snapshot::encode_live,
 };
 use std::{collections::BTreeMap, fmt};
 
@@ -16,7 +15,7 @@ use std::{collections::BTreeMap, fmt};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seq(pub u64);
 
-/// What bounds the log.
+/// Limits of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// A segment with this much in it is full: the log then wants a snapshot.
@@ -33,7 +32,7 @@ impl Default for Limits {
     }
 }
 
-/// What opening a log found.
+/// Result of opening a log.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
     /// The newest durable snapshot of the owner.
@@ -51,9 +50,9 @@ pub struct Recovered {
 pub struct Cut {
     /// The file.
     pub file: String,
-    /// Where it ends now.
+    /// New end of the file.
     pub offset: u64,
-    /// How much was cut.
+    /// Number of bytes that were cut.
     pub bytes: u64,
 }
 
@@ -66,16 +65,16 @@ pub struct Spool<D: Disk> {
     segments: Segments<D::File>,
     aside: Aside<D::File>,
     /// The entries that are not acked.
-    index: BTreeMap<u64, Place>,
+    index: BTreeMap<u64, EntryPosition>,
     /// Records that are not durable. A sync that failed is repeated with the same bytes and what came since.
     unsynced: Vec<u8>,
     appended: u64,
     durable: u64,
 }
 
-/// Where the record of an entry lies.
+/// Position of an entry's record.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct EntryPosition {
     /// None while it is not durable; the offset is one in memory then.
     pub(crate) segment: Option<u64>,
     pub(crate) offset: u64,
@@ -109,7 +108,7 @@ impl<D: Disk> Spool<D> {
         self.appended += 1;
         let offset = self.unsynced.len() as u64;
         let length = record::push(&mut self.unsynced, Kind::Entry, self.appended, &[payload]);
-        self.index.insert(self.appended, Place { segment: None, offset, length });
+        self.index.insert(self.appended, EntryPosition { segment: None, offset, length });
         Ok(Seq(self.appended))
     }
 
@@ -202,7 +201,8 @@ impl<D: Disk> Spool<D> {
     /// Notes that the records in memory are durable, and where.
     fn settle(&mut self, spot: Spot) {
         for place in self.index.range_mut(self.durable + 1..).map(|(_, place)| place) {
-            *place = Place { segment: Some(spot.segment), offset: spot.offset + place.offset, ..*place };
+            *place =
+                EntryPosition { segment: Some(spot.segment), offset: spot.offset + place.offset, ..*place };
         }
         self.durable = self.appended;
         self.unsynced.clear();
@@ -234,8 +234,8 @@ impl<D: Disk> Spool<D> {
         self.aside.write(&self.disk, &mut records)
     }
 
-    fn payload(&self, seq: Seq, place: Place) -> Result<Vec<u8>, SpoolError> {
-        let Place { segment, offset, length } = place;
+    fn payload(&self, seq: Seq, place: EntryPosition) -> Result<Vec<u8>, SpoolError> {
+        let EntryPosition { segment, offset, length } = place;
         let Some(segment) = segment else {
             let record = &self.unsynced[offset as usize..offset as usize + length];
             return Ok(record[record::HEAD..].into());

@@ -2,9 +2,9 @@
 
 use crate::{
     migrate::check_whole,
-    pipeline::run,
     session::{Purpose, Session},
     sink::{Gathering, Puts},
+    statement::run,
     store::PostgresStore,
     transaction::Transaction,
     writer::LOAD,
@@ -71,7 +71,7 @@ impl PostgresStore {
         })
     }
 
-    /// Whether no server has ever led on this database.
+    /// True if no server has ever led on this database.
     ///
     /// # Errors
     /// When the database fails.

@@ -1,16 +1,17 @@
-//! Who leads (S18).
+//! Leadership (S18): who leads, and how a term begins.
 
 use crate::{
+    reader::PostgresLookup,
     session::{Home, Purpose, Session},
-    takeover::{Claim, Renewer, take_over},
     target::Target,
     transaction::Transaction,
-    writer::LOAD,
+    writer::{Fence, LOAD, PostgresWriter},
 };
+use muster_model::Timestamp;
 use muster_store::{Candidate, Election, Loaded, Standing, StoreError, Term};
-use muster_tables::{Fault, load};
+use muster_tables::{Fault, FeedEnd, last_of_feed, load};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio_postgres::{Row, types::FromSql};
+use tokio_postgres::{Error, Row, types::FromSql};
 
 /// Leadership, looked at and renewed by a connection of its own: a long commit keeps nobody from showing life.
 pub(crate) struct PostgresElection {
@@ -135,6 +136,135 @@ fn standing(row: &Row) -> Result<Standing, tokio_postgres::Error> {
     })
 }
 
+/// A claim to a term, and its condition.
+pub(crate) struct Claim<'a> {
+    /// Standing that must not have changed; `None`: any will do.
+    pub(crate) seen: Option<&'a Standing>,
+    /// The next leader, and the connection by which it will show life; `None`: neither.
+    pub(crate) candidate: Option<(&'a Candidate, Renewer)>,
+    /// The epoch is larger than this one.
+    pub(crate) epoch_seen: u64,
+}
+
+/// A connection as the server knows it.
+pub(crate) struct Renewer {
+    pid: i32,
+    /// When it began: process ids are used again.
+    start: String,
+    pub(crate) home: Home,
+}
+
+/// State at the beginning of a term.
+struct NewTerm {
+    epoch: i64,
+    fence: Fence,
+    commits: i64,
+    now: Timestamp,
+    feed: FeedEnd,
+}
+
+/// Begins a term; `None`: leadership does not stand as the claim says, or somebody else is just taking it.
+pub(crate) fn take_over(target: &Arc<Target>, claim: &Claim<'_>) -> Result<Option<Term>, StoreError> {
+    let lookup = PostgresLookup::open(target)?;
+    let session = Session::open(target, Purpose::Write)?;
+    claim.check_home(&[lookup.home(), session.home()])?;
+    let Some(NewTerm { epoch, fence, commits, now, feed }) = claim.enter(&session)? else {
+        return Ok(None);
+    };
+    Ok(Some(Term {
+        epoch: epoch.cast_unsigned(),
+        feed_seq: feed.seq,
+        commits: commits.cast_unsigned(),
+        now: Some(now),
+        writer: Box::new(PostgresWriter::new(session, Arc::clone(target), fence, feed)),
+        lookup: Box::new(lookup),
+    }))
+}
+
+impl Renewer {
+    pub(crate) fn of(session: &Session) -> Result<Self, Fault> {
+        let sql = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+        let row = session.ask(session.client().query_one(sql, &[]))?;
+        let read =
+            |row: &Row| Ok(Self { pid: row.try_get(0)?, start: row.try_get(1)?, home: session.home() });
+        read(&row).map_err(|error: Error| session.fault(&error))
+    }
+}
+
+impl Claim<'_> {
+    /// Sees that all connections of a term lead to one server: one that was just replaced may not know it yet.
+    fn check_home(&self, homes: &[Home]) -> Result<(), StoreError> {
+        let renewer = self.candidate.as_ref().map(|(_, renewer)| &renewer.home);
+        let first = renewer.or(homes.first());
+        if homes.iter().all(|home| Some(home) == first) {
+            return Ok(());
+        }
+        Err(StoreError::Backend("the database was just started anew or replaced".to_owned()))
+    }
+
+    fn enter(&self, session: &Session) -> Result<Option<NewTerm>, Fault> {
+        session.ask(session.client().batch_execute(BEGIN))?;
+        let entered = self.take_rows(session);
+        let end = if matches!(entered, Ok(Some(_))) { "COMMIT" } else { "ROLLBACK" };
+        let ended = session.ask(session.client().batch_execute(end));
+        let entered = entered?;
+        ended.map(|()| entered)
+    }
+
+    /// First the leader's row, so that of all who would lead only one comes to the fence.
+    fn take_rows(&self, session: &Session) -> Result<Option<NewTerm>, Fault> {
+        let Some(epoch) = self.take_leader_row(session)? else {
+            return Ok(None);
+        };
+        let row = take_fence(session, epoch)?;
+        let statement = session.statement(META)?;
+        session.ask(session.client().execute(&statement, &[&epoch]))?;
+        let feed = last_of_feed(&Transaction::begun(session))?;
+        let read = |row: &Row| {
+            let (commits, now) = (row.try_get(0)?, Timestamp(row.try_get(1)?));
+            Ok(NewTerm { epoch, fence: Fence::new(epoch, row.try_get(2)?), commits, now, feed })
+        };
+        read(&row).map(Some).map_err(|error: Error| session.fault(&error))
+    }
+
+    fn take_leader_row(&self, session: &Session) -> Result<Option<i64>, Fault> {
+        let seen = self.seen.map(|seen| Ok::<_, StoreError>((stored(seen.epoch)?, stored(seen.renewals)?)));
+        let seen = seen.transpose()?;
+        let candidate = self.candidate.as_ref();
+        let statement = session.statement(LEADER)?;
+        let rows = session.ask_for(session.client().query(
+            &statement,
+            &[
+                &seen.map(|seen| seen.0),
+                &seen.map(|seen| seen.1),
+                &stored(self.epoch_seen)?,
+                &candidate.map(|(candidate, _)| candidate.node.as_str()),
+                &candidate.map(|(candidate, _)| candidate.address.as_str()),
+                &candidate.map(|(_, renewer)| renewer.pid),
+                &candidate.map(|(_, renewer)| renewer.start.as_str()),
+            ],
+        ))?;
+        let row = rows.as_ref().and_then(|rows| rows.first());
+        row.map(|row| row.try_get(0)).transpose().map_err(|error| session.fault(&error))
+    }
+}
+
+/// Closes the fence behind us: from here on nothing of an older term is kept.
+///
+/// The last leader may stand still in the middle of a commit and hold it; a while is waited, then whoever holds it is
+/// thrown out. What was not committed by then never will be.
+fn take_fence(session: &Session, epoch: i64) -> Result<Row, Fault> {
+    let statement = session.statement(FENCE)?;
+    let take = || session.ask_for(session.client().query_one(&statement, &[&epoch]));
+    session.ask(session.client().batch_execute("SAVEPOINT before_fence"))?;
+    if let Some(row) = take()? {
+        return Ok(row);
+    }
+    session.ask(session.client().batch_execute(WAIT_LONGER))?;
+    session.ask(session.client().query(THROW_OUT, &[]))?;
+    take()?.ok_or_else(|| Fault::Database("somebody holds the row of muster.fence; see pg_locks".to_owned()))
+}
+
 const LOOK: &str = "SELECT epoch, renewals, node, address, EXISTS (SELECT 1 FROM pg_stat_activity a \
      WHERE a.pid = l.pid AND a.backend_start = l.backend_start) FROM leader l WHERE id = 1";
 
@@ -145,3 +275,25 @@ const RENEW: &str = "UPDATE leader SET renewals = renewals + 1, renewed_at = clo
 
 const RESIGN: &str = "UPDATE leader SET node = NULL, address = NULL, pid = NULL, backend_start = NULL, \
      renewed_at = clock_timestamp() WHERE id = 1 AND epoch = ?1";
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '300ms'";
+
+/// The epoch also stands where every store has it, so that a copy of the tables knows how far epochs were given.
+const META: &str = "UPDATE meta SET value = ?1 WHERE key = 'epoch'";
+
+const LEADER: &str = "UPDATE leader SET epoch = greatest(epoch, (SELECT f.epoch FROM fence f), \
+     (SELECT m.value FROM meta m WHERE m.key = 'epoch'), ?3) + 1, \
+     renewals = renewals + 1, renewed_at = clock_timestamp(), node = ?4, address = ?5, pid = ?6, \
+     backend_start = CAST(CAST(?7 AS TEXT) AS TIMESTAMPTZ) \
+     WHERE id = 1 AND (CAST(?1 AS BIGINT) IS NULL OR (epoch = ?1 AND renewals = ?2)) RETURNING epoch";
+
+const FENCE: &str = "UPDATE fence SET epoch = ?1, held = true WHERE id = 1 \
+     RETURNING commits, greatest(now_ms, CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)), \
+     CAST(ctid AS TEXT)";
+
+const WAIT_LONGER: &str = "ROLLBACK TO before_fence; SET LOCAL lock_timeout = '5s'";
+
+/// Everybody who changed the row, or waits to, in a transaction that has not ended.
+const THROW_OUT: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'relation' \
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     AND relation = 'fence'::regclass AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()";

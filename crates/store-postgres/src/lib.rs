@@ -5,26 +5,17 @@
 //! PostgreSQL needs besides: finding the server that takes writes, encryption, a whole batch in one round trip, and a
 //! fence that every commit passes in its own transaction, so that nothing of an older term is kept (S18).
 
-mod column;
 mod connect;
 mod copy;
 mod election;
-mod environment;
 mod fault;
-mod fence;
-mod lookup;
 mod migrate;
-mod pipeline;
 mod reader;
-mod refusal;
 mod session;
 mod sink;
 mod statement;
 mod store;
-mod takeover;
 mod target;
-mod text;
-mod tls;
 mod transaction;
 mod value;
 mod writer;

@@ -49,14 +49,14 @@ fn half_filled() -> StoreError {
     )
 }
 
-/// What there is.
-struct Found {
+/// State of the schema.
+struct SchemaState {
     has_schema: bool,
     /// A copy was begun here and has not ended.
     is_half_filled: bool,
     /// `None`: no version of ours made these tables.
     version: Option<Version>,
-    /// How many tables there are in our schema.
+    /// Number of tables in our schema.
     tables: i64,
 }
 
@@ -90,8 +90,8 @@ fn apply(session: &Session) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether there is nothing to do; refuses what is not ours, or too new.
-fn check(found: &Found) -> Result<bool, Fault> {
+/// True if there is nothing to do; refuses what is not ours, or too new.
+fn check(found: &SchemaState) -> Result<bool, Fault> {
     match found.version {
         Some(Version { oldest_binary, version }) if oldest_binary > SCHEMA_VERSION => {
             Err(StoreError::TooNew { found: version, known: SCHEMA_VERSION }.into())
@@ -106,7 +106,7 @@ fn check(found: &Found) -> Result<bool, Fault> {
     }
 }
 
-fn read(session: &Session) -> Result<Found, Fault> {
+fn read(session: &Session) -> Result<SchemaState, Fault> {
     let row = session.ask(session.client().query_one(FOUND, &[]))?;
     let fault = |error| session.fault(&error);
     let has_version: bool = row.try_get(1).map_err(fault)?;
@@ -116,7 +116,7 @@ fn read(session: &Session) -> Result<Found, Fault> {
     } else {
         None
     };
-    Ok(Found {
+    Ok(SchemaState {
         has_schema: row.try_get(0).map_err(fault)?,
         version,
         tables: row.try_get(2).map_err(fault)?,

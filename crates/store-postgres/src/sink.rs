@@ -1,6 +1,10 @@
-//! What a batch writes, gathered into as few statements as there are tables.
+//! Gathers the rows of a batch into one statement per table.
 
-use crate::{column::Column, pipeline::Step, session::Session, statement, value::Argument};
+use crate::{
+    session::Session,
+    statement::{self, PipelineStep},
+    value::{Argument, Column},
+};
 use muster_tables::{Fault, Put, Row, Sink, Value};
 use std::{collections::HashMap, mem};
 use tokio_postgres::Statement;
@@ -29,7 +33,7 @@ pub(crate) struct Gathering<'a> {
     pub(crate) session: &'a Session,
     pub(crate) puts: &'a mut Puts,
     /// What was gathered, in its order.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<PipelineStep>,
 }
 
 impl Sink for Gathering<'_> {
@@ -52,7 +56,7 @@ impl Sink for Gathering<'_> {
             if table.is_full() || n + 1 == rows {
                 let columns = mem::replace(&mut table, Table::new(put)).columns;
                 let parameters = columns.into_iter().map(Argument::Column).collect();
-                self.steps.push(Step { statement: statement.clone(), parameters });
+                self.steps.push(PipelineStep { statement: statement.clone(), parameters });
             }
         }
         Ok(())

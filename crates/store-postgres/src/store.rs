@@ -1,13 +1,11 @@
 //! The store itself: opening it, and its handles.
 
 use crate::{
-    election::PostgresElection,
-    environment::Environment,
+    election::{Claim, PostgresElection, take_over},
     migrate::{check_to_read, check_whole, migrate},
     reader::Pool,
     session::{Purpose, Session},
-    takeover::{Claim, take_over},
-    target::Target,
+    target::{Environment, Target},
 };
 use muster_store::{Election, Reader, Store, StoreError, Term};
 use muster_tables::TableReader;
@@ -25,7 +23,7 @@ pub struct PostgresStore {
 /// What the address of a database leaves open.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// How long a leader may be silent. Connections that lost their way are noticed within twice as long.
+    /// Longest silence of a leader. Connections that lost their way are noticed within twice as long.
     pub lease: Duration,
     /// For an address without one; `None`: what `PGPASSWORD` says.
     pub password: Option<String>,
@@ -85,7 +83,7 @@ impl PostgresStore {
         }
     }
 
-    /// Where the database is, without what nobody may see.
+    /// Address of the database, without its secrets.
     #[must_use]
     pub fn place(&self) -> String {
         self.target.shown()

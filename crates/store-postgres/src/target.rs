@@ -1,13 +1,12 @@
-//! Where the database is: reading its address.
+//! The address of the database: reading it, and what the environment adds.
 
 use crate::{
-    environment::Environment,
+    connect::{self, Trust},
     fault::cause,
-    tls::{self, Trust},
 };
 use muster_store::StoreError;
 use percent_encoding::percent_decode_str;
-use std::{path::PathBuf, str::FromStr, sync::atomic::AtomicUsize, time::Duration};
+use std::{env, path::PathBuf, str::FromStr, sync::atomic::AtomicUsize, time::Duration};
 use tokio_postgres::{
     Config,
     config::{Host, SslMode, TargetSessionAttrs},
@@ -24,13 +23,13 @@ pub(crate) struct Target {
     pub(crate) tls: MakeRustlsConnect,
     /// How long one server may take until it can be talked to.
     pub(crate) connect_limit: Duration,
-    /// How long a leader may be silent.
+    /// Longest silence of a leader.
     pub(crate) lease: Duration,
 }
 
 /// One server that may have the database.
 pub(crate) struct Server {
-    /// What messages call it: host and port, and nothing secret.
+    /// Its name in messages: host and port, and nothing secret.
     pub(crate) place: String,
     /// How to reach it.
     pub(crate) config: Config,
@@ -55,7 +54,7 @@ impl Target {
             Server::new(config)
         });
         let servers = servers.collect::<Result<_, _>>()?;
-        let tls = MakeRustlsConnect::new(tls::client(&address.trust)?);
+        let tls = MakeRustlsConnect::new(connect::client(&address.trust)?);
         Ok(Self { servers, last: AtomicUsize::new(0), tls, connect_limit, lease })
     }
 
@@ -207,6 +206,67 @@ fn read_mode(word: &str, trust: &mut Trust) -> Result<SslMode, StoreError> {
 /// The error for an address that cannot be used.
 pub(crate) fn refused(why: &str) -> StoreError {
     StoreError::Address(why.to_owned())
+}
+
+/// What an address may leave out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    /// One host or several with a comma between.
+    pub(crate) host: Option<String>,
+    /// One port for all hosts, or one for each with a comma between.
+    pub(crate) port: Option<String>,
+    pub(crate) database: Option<String>,
+}
+
+impl Environment {
+    /// Reads it; a password that is given goes before that of the environment.
+    pub(crate) fn read(password: Option<String>) -> Self {
+        let read = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            user: read("PGUSER"),
+            password: password.or_else(|| read("PGPASSWORD")),
+            host: read("PGHOST"),
+            port: read("PGPORT"),
+            database: read("PGDATABASE"),
+        }
+    }
+
+    /// The hosts for an address without any.
+    pub(crate) fn hosts(&self) -> Vec<&str> {
+        self.host.iter().flat_map(|hosts| hosts.split(',')).collect()
+    }
+
+    /// The port of one of so many hosts, if the address has none for it.
+    pub(crate) fn port(&self, number: usize, hosts: usize) -> Result<Option<u16>, StoreError> {
+        let Some(text) = &self.port else {
+            return Ok(None);
+        };
+        let ports: Vec<&str> = text.split(',').collect();
+        let port = match ports.as_slice() {
+            [port] => port,
+            ports if ports.len() == hosts => ports[number],
+            _ => return Err(refused(&format!("PGPORT is {text:?}, and there are {hosts} hosts"))),
+        };
+        port.trim()
+            .parse()
+            .map(Some)
+            .map_err(|_| refused(&format!("PGPORT is {text:?}; it must be a number")))
+    }
+
+    /// Adds what else is missing.
+    pub(crate) fn complete(&self, config: &mut Config) {
+        if let (None, Some(user)) = (config.get_user(), &self.user) {
+            config.user(user);
+        }
+        if let (None, Some(password)) = (config.get_password(), &self.password) {
+            config.password(password);
+        }
+        if let (None, Some(database)) = (config.get_dbname(), &self.database) {
+            config.dbname(database);
+        }
+    }
 }
 
 /// The least that a server gets to take a connection: logging in takes a while where much is going on.

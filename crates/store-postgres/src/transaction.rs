@@ -1,8 +1,8 @@
 //! Statements one after the other in one transaction.
 
 use crate::{
-    pipeline::Pipeline,
     session::Session,
+    statement::Pipeline,
     value::{Parameter, PgCells},
 };
 use futures_util::{StreamExt, future::join};

@@ -1,15 +1,15 @@
-//! The writing end of a term.
+//! The writing end of a term, behind the fence.
 
 use crate::{
-    fence::{self, By, Fence},
-    pipeline::{Step, rows_of},
     session::{Purpose, Session},
     sink::{Gathering, Puts},
+    statement::{PipelineStep, rows_of},
     target::Target,
     transaction::Transaction,
+    value::Argument,
 };
 use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer};
-use muster_tables::{Fault, FeedEnd, Walk, load, prune, write_batch};
+use muster_tables::{Fault, FeedEnd, Sql, Value, Walk, load, prune, write_batch};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_postgres::error::SqlState;
@@ -18,7 +18,7 @@ use tokio_postgres::error::SqlState;
 pub(crate) struct PostgresWriter {
     target: Arc<Target>,
     session: Session,
-    /// Whether it was lost while something was asked: nobody knows what became of that.
+    /// True if it was lost while something was asked: nobody knows what became of that.
     is_lost: bool,
     fence: Fence,
     feed: FeedEnd,
@@ -49,7 +49,7 @@ impl PostgresWriter {
         let place = match self.send(batch, feed.at, By::Place)? {
             Some(place) => place,
             // Nothing of it was kept; whether this term is over is seen when the row is found.
-            None => self.send(batch, feed.at, By::Id)?.ok_or_else(fence::missing)?,
+            None => self.send(batch, feed.at, By::Id)?.ok_or_else(missing)?,
         };
         self.fence.stands_at(place);
         self.feed = feed;
@@ -68,15 +68,16 @@ impl PostgresWriter {
         let Some(rows) = outcome? else {
             return Ok(None);
         };
-        let row = rows.first().ok_or_else(fence::missing)?;
+        let row = rows.first().ok_or_else(missing)?;
         row.try_get(0).map(Some).map_err(|error| self.session.fault(&error))
     }
 
     /// Everything that makes a batch durable, in one round trip: the fence first, so that nothing of a term that is over
     /// is even looked at.
-    fn steps(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Vec<Step>, Fault> {
-        let bare =
-            |sql| Ok::<_, Fault>(Step { statement: self.session.statement(sql)?, parameters: Vec::new() });
+    fn steps(&mut self, batch: &Batch, moment: i64, by: By) -> Result<Vec<PipelineStep>, Fault> {
+        let bare = |sql| {
+            Ok::<_, Fault>(PipelineStep { statement: self.session.statement(sql)?, parameters: Vec::new() })
+        };
         let begin = bare(BEGIN)?;
         let commit = bare("COMMIT")?;
         let fence = self.fence.step(&self.session, moment, by)?;
@@ -103,6 +104,7 @@ impl Writer for PostgresWriter {
         self.act(|writer| Transaction::within(&writer.session, LOAD, |sql| load(sql, sink)))
     }
 
+    #[allow(clippy::disallowed_methods, reason = "measures a commit for a warning; nothing is decided by it")]
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         let begun = Instant::now();
         let outcome = self.act(|writer| writer.try_commit(batch));
@@ -121,6 +123,81 @@ impl Writer for PostgresWriter {
     }
 }
 
+/// The fence as a term last left it.
+///
+/// Every commit makes a new version of its row, and for as long as anybody reads an older state, as a backup does, none of
+/// them can be cleared away. Whoever looks for the row by its key walks past all of them; whoever knows where the newest
+/// stands does not. That a version is the newest and of this term is seen to all the same: what was replaced is not found
+/// or is followed to what replaced it, and the epoch is compared with that of the version that is written anew.
+pub(crate) struct Fence {
+    epoch: i64,
+    /// Where the newest version of its row stands, in PostgreSQL's words.
+    place: String,
+}
+
+/// How the row is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Where it was left; a table that was written anew has it elsewhere.
+    Place,
+    Id,
+}
+
+impl Fence {
+    pub(crate) fn new(epoch: i64, place: String) -> Self {
+        Self { epoch, place }
+    }
+
+    /// The step that passes it; it answers where the row stands then.
+    pub(crate) fn step(&self, session: &Session, moment: i64, by: By) -> Result<PipelineStep, Fault> {
+        let mut parameters = vec![Argument::Integer(self.epoch), Argument::Integer(moment)];
+        let sql = match by {
+            By::Place => {
+                parameters.push(Argument::Text(self.place.as_str().into()));
+                BY_PLACE
+            }
+            By::Id => BY_ID,
+        };
+        Ok(PipelineStep { statement: session.statement(sql)?, parameters })
+    }
+
+    /// Passes it as part of a transaction; answers where the row stands once that is committed.
+    pub(crate) fn pass(&self, sql: &dyn Sql, moment: i64) -> Result<String, Fault> {
+        let mut place = None;
+        sql.each(BY_ID, &[self.epoch.into(), moment.into()], &mut |row| {
+            if let Value::Text(text) = row.cell(0)? {
+                place = Some(text.to_owned());
+            }
+            Ok(())
+        })?;
+        place.ok_or_else(missing)
+    }
+
+    /// Notes where the row stands after a commit.
+    pub(crate) fn stands_at(&mut self, place: String) {
+        self.place = place;
+    }
+}
+
+/// The error for a table without its row.
+pub(crate) fn missing() -> Fault {
+    Fault::corrupt("fence: its row is missing")
+}
+
+/// Passes the fence. A term that is over breaks the constraint, and the transaction with it; so does the division, where
+/// no row was found.
+macro_rules! pass {
+    ($found:literal) => {
+        concat!(
+            "WITH passed AS (UPDATE fence SET commits = commits + 1, held = (epoch = ?1), ",
+            "now_ms = greatest(now_ms, ?2) WHERE ",
+            $found,
+            " RETURNING CAST(ctid AS TEXT) AS place) ",
+            "SELECT (SELECT place FROM passed), 1 / (SELECT count(*) FROM passed)"
+        )
+    };
+}
+
 /// Whoever waits for the fence goes on with the row as it is then: a newer epoch is seen. Sessions that write do so only
 /// where it is asked for: should this alone fail, whatever was sent along with it is refused.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -131,3 +208,7 @@ pub(crate) const LOAD: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; 
      SET LOCAL idle_in_transaction_session_timeout = 0; \
      SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; \
      SET LOCAL enable_sort = off; SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '256MB'";
+
+const BY_PLACE: &str = pass!("ctid = CAST(CAST(?3 AS TEXT) AS TID)");
+
+const BY_ID: &str = pass!("id = 1");

@@ -1,6 +1,6 @@
 //! Opening the file: who may, how, and with which settings.
 
-use crate::{fault::Fault, migrate};
+use crate::{migrate, sql::Fault};
 use muster_store::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::{

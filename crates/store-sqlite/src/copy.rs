@@ -2,10 +2,9 @@
 
 use crate::{
     connection::{check_moved, open_reader},
-    fault::Fault,
     migrate::{self, SCHEMA_VERSION},
     sink::{SqliteSink, Statements},
-    sql::SqliteSql,
+    sql::{Fault, SqliteSql},
     store::SqliteStore,
 };
 use muster_store::StoreError;

@@ -8,10 +8,7 @@
 
 mod connection;
 mod copy;
-mod fault;
-mod lookup;
 mod migrate;
-mod pool;
 mod sink;
 mod sql;
 mod store;

@@ -1,6 +1,6 @@
 //! Rows on their way into tables: each is bound straight into a statement that is prepared once.
 
-use crate::{fault::Fault, sql::Bound};
+use crate::sql::{Bound, Fault};
 use muster_tables::{Fault as Said, Put, Row, Sink, Update, Value};
 use rusqlite::{Connection, Statement};
 use std::collections::HashMap;

@@ -1,11 +1,14 @@
 //! The store itself: one file, one writing connection, as many reading ones as are needed.
 
 use crate::{
-    connection::Home, fault::Fault, lookup::SqliteLookup, migrate::migrate, pool::Pool, sql::SqliteSql,
+    connection::Home,
+    migrate::migrate,
+    sql::{Fault, SqliteSql},
     writer::SqliteWriter,
 };
-use muster_store::{Reader, Store, StoreError, Term};
-use muster_tables::{FeedEnd, TableReader, last_of_feed};
+use muster_model::{Facts, Key};
+use muster_store::{Lookup, Reader, Store, StoreError, Term};
+use muster_tables::{Connections, Fault as Said, FeedEnd, Sql, TableReader, last_of_feed};
 use rusqlite::{Connection, TransactionBehavior};
 use std::{
     path::Path,
@@ -67,7 +70,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// What all handles hold on to: while one lives, the directory stays taken.
+/// State that all handles share: while one lives, the directory stays taken.
 pub(crate) struct Shared {
     // Before the home: the file is closed before its lock is given back.
     connection: Mutex<Connection>,
@@ -103,3 +106,73 @@ fn count_epoch(connection: &mut Connection, beyond: u64) -> Result<(i64, FeedEnd
     transaction.commit()?;
     Ok((epoch, feed))
 }
+
+/// A connection for the driver alone.
+pub(crate) struct SqliteLookup {
+    connection: Connection,
+    // After the connection: the directory is let go of when the file is closed.
+    _shared: Arc<Shared>,
+}
+
+impl SqliteLookup {
+    pub(crate) fn new(shared: Arc<Shared>) -> Result<Self, Fault> {
+        Ok(Self { connection: shared.open_reader()?, _shared: shared })
+    }
+
+    fn try_facts(&mut self, keys: &[Key]) -> Result<Facts, Fault> {
+        // One transaction: one state for all, and one lock of the file instead of one for each.
+        let transaction = self.connection.transaction()?;
+        let facts = muster_tables::facts(&SqliteSql::new(&transaction), keys)?;
+        transaction.commit()?;
+        Ok(facts)
+    }
+}
+
+impl Lookup for SqliteLookup {
+    fn facts(&mut self, keys: &[Key]) -> Result<Facts, StoreError> {
+        self.try_facts(keys).map_err(StoreError::from)
+    }
+}
+
+/// Hands out connections; opens one when all are in use.
+pub(crate) struct Pool {
+    // Before the shared part: the file is closed before the directory is let go of.
+    idle: Mutex<Vec<Connection>>,
+    shared: Arc<Shared>,
+}
+
+impl Pool {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { idle: Mutex::default(), shared }
+    }
+
+    fn try_read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Said>) -> Result<T, Fault> {
+        let mut connection = self.take()?;
+        let transaction = connection.transaction()?;
+        let answer = read(&SqliteSql::new(&transaction))?;
+        transaction.commit()?;
+        self.give_back(connection);
+        Ok(answer)
+    }
+
+    fn take(&self) -> Result<Connection, Fault> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.shared.open_reader(), Ok)
+    }
+
+    fn give_back(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        }
+    }
+}
+
+impl Connections for Pool {
+    fn read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Said>) -> Result<T, Said> {
+        self.try_read(read).map_err(Said::from)
+    }
+}
+
+/// More readers at once than this are rare; theirs are closed after use.
+const IDLE_MAX: usize = 8;

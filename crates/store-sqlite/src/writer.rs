@@ -1,9 +1,8 @@
 //! The writing end of a term: each batch is one transaction.
 
 use crate::{
-    fault::Fault,
     sink::{SqliteSink, Statements},
-    sql::SqliteSql,
+    sql::{Fault, SqliteSql},
     store::Shared,
 };
 use muster_store::{Batch, Cutoffs, Loaded, StoreError, Writer};

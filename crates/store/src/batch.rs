@@ -1,11 +1,13 @@
-//! What goes in and what comes out at a start.
+//! Batches that go into a store, and what comes out of it at a start.
 
+use crate::StoreError;
 use muster_model::{
-    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
-    ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
+    AccountChange, Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, Name, PoolChange,
+    PoolWorkerId, RendererRecord, ScheduleRecord, SecretRecord, SessionRecord, ShareRecord, TaskId,
+    TaskRecord, Timestamp, WorkerRecord,
 };
 
-/// What one transaction makes durable.
+/// The content of one transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
@@ -19,7 +21,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Whether there is nothing to make durable.
+    /// True if there is nothing to make durable.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let sightings = self.sightings.is_empty() && self.pool_sightings.is_empty();
@@ -69,7 +71,7 @@ pub enum Loaded {
     Schedule(Box<ScheduleRecord>),
 }
 
-/// What may be deleted: everything older.
+/// Moments before which everything may be deleted.
 #[derive(Clone, Copy, Debug)]
 pub struct Cutoffs {
     /// Closed jobs with their tasks and logs (by their end), `pc_logs`, alerts, node events, the feed; closed
@@ -81,4 +83,123 @@ pub struct Cutoffs {
     pub report_ids: Timestamp,
     /// Submission keys, the pool's too.
     pub keys: Timestamp,
+}
+
+/// Checks that entries continue the feed after `last`; answers the last number there is then.
+///
+/// # Errors
+/// Names the first entry that does not follow the one before it: a subscriber could not tell it from
+/// a loss.
+pub fn continue_feed(last: u64, entries: &[FeedEntry]) -> Result<u64, StoreError> {
+    entries.iter().try_fold(last, |last, entry| {
+        if entry.seq == last + 1 {
+            Ok(entry.seq)
+        } else {
+            Err(StoreError::Corrupt(format!("feed {}: does not follow {last}", entry.seq)))
+        }
+    })
+}
+
+impl Batch {
+    /// The latest moment its rows speak of as past; `None`: they speak of none.
+    ///
+    /// A store has no clock. This is what it dates the batch's part of the feed with, to know when it
+    /// is old enough to delete.
+    #[must_use]
+    pub fn moment(&self) -> Option<Timestamp> {
+        let changes = self.changes.iter().filter_map(change_moment);
+        let sightings = self.sightings.iter().map(|(_, at)| *at);
+        changes.chain(sightings).chain(self.pool_sightings.iter().map(|(_, at)| *at)).max()
+    }
+}
+
+fn change_moment(change: &Change) -> Option<Timestamp> {
+    match change {
+        Change::Job(job) => Some(job_moment(job)),
+        Change::Task(task) => Some(task_moment(task)),
+        Change::Lane(lane) => Some(lane_moment(lane)),
+        Change::Worker(worker) => Some(worker_moment(worker)),
+        Change::Share(_) | Change::ShareGone { .. } | Change::Stop { .. } | Change::Secrets(..) => None,
+        Change::Log(log) => Some(log.at),
+        Change::WorkerLog(log) => Some(log.at),
+        Change::Report(report) => Some(report.at),
+        Change::Key(key) => Some(key.at),
+        Change::Alert(alert) => Some(alert.at),
+        Change::Frames(change) => frame_moment(change),
+        Change::Pool(change) => pool_moment(change),
+        Change::Accounts(change) => account_moment(change),
+        Change::Schedule(schedule) => Some(schedule_moment(schedule)),
+        Change::ScheduleGone(_) => None,
+    }
+}
+
+fn frame_moment(change: &FrameChange) -> Option<Timestamp> {
+    match change {
+        FrameChange::Renderer(renderer) => Some(renderer_moment(renderer)),
+        FrameChange::RendererGone(_) | FrameChange::Farm(_) => None,
+        FrameChange::Transition(transition) => Some(transition.at),
+        FrameChange::Session(session) => Some(session_moment(session)),
+        FrameChange::Task(task) => Some(frame_task_moment(task)),
+        FrameChange::Chunk(chunk) => Some(chunk.at),
+        FrameChange::Replay(replay) => Some(replay.at),
+        FrameChange::Quarantine(entry) => Some(entry.at),
+        FrameChange::Diagnostic(line) => Some(line.at),
+    }
+}
+
+fn pool_moment(change: &PoolChange) -> Option<Timestamp> {
+    match change {
+        PoolChange::Worker(worker) => Some(latest(worker.created_at, [worker.last_seen])),
+        PoolChange::Job(job) => Some(job.created_at),
+        PoolChange::Assignment(assignment) => Some(latest(assignment.granted_at, [assignment.ended_at])),
+        PoolChange::End(end) => Some(end.at),
+        PoolChange::Key(key) => Some(key.at),
+        PoolChange::Counters(_) => None,
+    }
+}
+
+fn account_moment(change: &AccountChange) -> Option<Timestamp> {
+    match change {
+        AccountChange::User(user) => Some(user.created_at),
+        AccountChange::Login(_) | AccountChange::LoginGone(_) => None,
+        AccountChange::ApiKey(key) => Some(latest(key.created_at, [key.last_used_at, key.revoked_at])),
+        AccountChange::Audit(act) => Some(act.at),
+    }
+}
+
+/// A slot was fired when it was due, or later.
+fn schedule_moment(schedule: &ScheduleRecord) -> Timestamp {
+    latest(schedule.created_at, [schedule.last_slot])
+}
+
+fn job_moment(job: &JobRecord) -> Timestamp {
+    latest(job.created_at, [job.started_at, job.completed_at])
+}
+
+fn task_moment(task: &TaskRecord) -> Timestamp {
+    latest(task.created_at, [task.started_at, task.confirmed_at, task.completed_at])
+}
+
+fn lane_moment(lane: &LaneRecord) -> Timestamp {
+    latest(lane.created_at, [lane.offline_since])
+}
+
+fn worker_moment(worker: &WorkerRecord) -> Timestamp {
+    latest(worker.created_at, [Some(worker.status_since), Some(worker.last_seen)])
+}
+
+fn renderer_moment(renderer: &RendererRecord) -> Timestamp {
+    latest(renderer.registered_at, [Some(renderer.state_since), renderer.last_heartbeat])
+}
+
+fn session_moment(session: &SessionRecord) -> Timestamp {
+    latest(session.created_at, [session.ended_at])
+}
+
+fn frame_task_moment(task: &FrameTaskRecord) -> Timestamp {
+    latest(task.created_at, [Some(task.granted_at), task.confirmed_at, task.ended_at])
+}
+
+fn latest<const N: usize>(first: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {
+    others.into_iter().flatten().fold(first, Timestamp::max)
 }

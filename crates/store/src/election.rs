@@ -1,4 +1,4 @@
-//! How servers that share a store agree which of them leads (S18).
+//! The election among servers that share a store (S18).
 //!
 //! No clock is read and none compared: a leader shows life by counting `renewals` up, and whoever sees that number
 //! stand still for the length of a lease, by a clock of its own, may take its place. Safety does not rest on that:
@@ -11,26 +11,26 @@ use crate::{Loaded, StoreError, Term};
 pub struct Candidate {
     /// Different for every start of every server.
     pub node: String,
-    /// Where other servers reach it: `http://host:port`.
+    /// Address for other servers: `http://host:port`.
     pub address: String,
 }
 
-/// How leadership stands, as the store tells it.
+/// Leadership, as the store tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The newest term's; 0: there was none yet.
     pub epoch: u64,
     /// Counted up by the leader for as long as it lives.
     pub renewals: u64,
-    /// Who leads; `None`: nobody does, or the last one resigned.
+    /// The leader; `None`: there is none, or the last one resigned.
     pub leader: Option<Candidate>,
-    /// Whether the store still sees the connection by which the leader shows life. A leader that lost it may come
+    /// True if the store still sees the connection by which the leader shows life. A leader that lost it may come
     /// back with another.
     pub connected: bool,
 }
 
 impl Standing {
-    /// Whether somebody leads, and the store sees their connection.
+    /// True if somebody leads, and the store sees their connection.
     #[must_use]
     pub fn is_led(&self) -> bool {
         self.leader.is_some() && self.connected

@@ -1,4 +1,4 @@
-//! What a store must do, a store in memory, and the suite every store must pass.
+//! The interface of a store, a store in memory, and the conformance suite.
 //!
 //! A store is told what changed, batch by batch, by the one writer; it never decides. Each batch is one
 //! transaction. Three handles keep the three kinds of access apart: [`Writer`] (one per term, on the
@@ -6,38 +6,32 @@
 //! [`Reader`] (lists and history for people, on connections of their own).
 
 mod batch;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod continuity;
 mod election;
 mod frames;
 mod memory;
-mod moment;
-mod overview;
 mod pool;
 pub mod position;
 mod query;
-mod schedules;
 
-pub use batch::{Batch, Cutoffs, FeedEntry, Loaded};
-pub use continuity::continue_feed;
+pub use batch::{Batch, Cutoffs, FeedEntry, Loaded, continue_feed};
 pub use election::{Candidate, Election, Standing};
 pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
-pub use overview::{Backlog, FleetView, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT};
-pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
-pub use query::{
-    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, TARGET_WORKERS_MAX,
-    TaskFilter, WorkerSummary,
-};
-pub use schedules::ScheduleReader;
-
 use muster_model::{
     AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, Scope, TaskId, TaskRecord,
     Timestamp, WorkerLogRecord, WorkerRecord,
 };
+pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
+pub use query::{
+    ARTIFACT_MARK, Backlog, CountedJob, Cursor, FeedPage, FleetView, JobCounts, JobFilter, LaneFilter,
+    LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page, ScheduleReader, TARGET_WORKERS_MAX,
+    TaskFilter, WorkerSummary,
+};
 
-/// Why a store did not do as told. The driver treats every one alike: the term ends.
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+/// Errors of a store. The driver treats every one alike: the term ends.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has the data.

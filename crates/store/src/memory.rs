@@ -3,7 +3,6 @@
 //! It is not SQLite in memory: that has no elections, which several servers in one world need, and every world would
 //! begin with creating a schema.
 
-mod accounts;
 mod election;
 mod frames;
 mod pool;
@@ -23,7 +22,7 @@ pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
 }
 
-/// How a commit fails.
+/// Failure of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Nothing of the batch was kept.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct PoolJobView {
     /// As it was handed in.
     pub job: PoolJobRecord,
-    /// Whether somebody has it.
+    /// True if somebody has it.
     pub running: bool,
     /// Exit of the program.
     pub end: Option<PoolEndRecord>,

@@ -1,4 +1,4 @@
-//! What the text of a cursor means, the same in every store.
+//! Cursors of pages, the same in every store.
 
 use crate::{Cursor, Page};
 use muster_model::EntryId;
@@ -44,7 +44,7 @@ pub enum List {
     Schedules,
 }
 
-/// Where a page begins.
+/// Start of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start<T> {
     /// With the first item.

@@ -1,10 +1,9 @@
-//! What a batch writes, table by table.
+//! Writes a batch, table by table.
 
 use crate::{
-    fault::Fault,
     record::{write, write_all, write_latest},
     rows::{accounts, feed, fleet, frames, job, pool, report, sequence},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{
     AccountChange, AssignmentRecord, Change, ChunkRecord, DiagnosticRecord, FarmRecord, FrameChange,

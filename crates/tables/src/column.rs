@@ -4,12 +4,10 @@
 //! form, so the declaration of a table names the storage and nothing else.
 
 use crate::{
-    fault::Fault,
     id_text::{HexText, JobText, TaskText, parse_hex},
     rows::{json, report},
     shape::Kind,
-    sql::Row,
-    value::Value,
+    sql::{Fault, Row, Value},
 };
 use muster_model::{
     AlertKind, AssignmentId, AssignmentState, Attachment, ChunkState, DiagnosticKind, Digest, EntryId, Fence,

@@ -2,11 +2,9 @@
 
 use crate::{
     column::FromColumn,
-    fault::Fault,
     record::{Record, Source, rows, write},
     rows::ROUND_TRIPS,
-    sql::Whole,
-    value::Value,
+    sql::{Fault, Value, Whole},
 };
 use std::fmt::Debug;
 

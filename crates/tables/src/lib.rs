@@ -1,4 +1,4 @@
-//! How records become rows and rows records: what the SQL stores share.
+//! Records as rows: the part that the SQL stores share.
 //!
 //! The tables, their columns and the statements over them are the same in every SQL store; here they are written down
 //! once. A store brings a [`Sql`] to read by and a [`Sink`] to write by, its own connections, its own schema and its own
@@ -6,10 +6,6 @@
 
 mod batch;
 mod column;
-#[cfg(feature = "conformance")]
-pub mod conformance;
-mod fault;
-mod fields;
 mod id_text;
 mod load;
 mod lookup;
@@ -19,10 +15,8 @@ mod record;
 mod rows;
 mod shape;
 mod sql;
-mod value;
 
 pub use batch::write_batch;
-pub use fault::Fault;
 pub use load::load;
 pub use lookup::{LookupKind, LookupPlan, facts, plan};
 pub use prune::{Walk, prune};
@@ -33,5 +27,7 @@ pub use rows::{
     json::specs_text,
 };
 pub use shape::{Column, Kind, Put, TABLES_VERSION, TableShape, Update};
-pub use sql::{Cells, Connections, Row, Sink, Sql, Take, Whole};
-pub use value::Value;
+pub use sql::{Cells, Connections, Fault, Row, Sink, Sql, Take, Value, Whole};
+
+#[cfg(feature = "conformance")]
+pub mod conformance;

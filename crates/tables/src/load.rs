@@ -5,13 +5,10 @@
 
 use crate::{
     column::integer,
-    fault::Fault,
-    fields::Fields,
     id_text::TaskRange,
     record::Record,
     rows::{fleet, frames, job, pool, sequence},
-    sql::Sql,
-    value::Value,
+    sql::{Fault, Fields, Sql, Value},
 };
 use muster_model::{
     AccountChange, ApiKeyRecord, AssignmentRecord, ChunkRecord, FrameChange, FrameTaskRecord, JobRecord,

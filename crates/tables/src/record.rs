@@ -2,15 +2,12 @@
 
 use crate::{
     column::FromColumn,
-    fault::Fault,
-    fields::Fields,
     shape::{Put, TableShape},
-    sql::{Cells, Row, Sink, Sql},
-    value::Value,
+    sql::{Cells, Fault, Fields, Row, Sink, Sql, Value},
 };
 
 /// A record that is written as a row. Implemented by [`table!`].
-pub(crate) trait Written {
+pub(crate) trait TableRecord {
     /// The table.
     const TABLE: TableShape;
 
@@ -26,7 +23,7 @@ pub(crate) trait Written {
 }
 
 /// A record that is read from a row, too. Implemented by [`table!`].
-pub(crate) trait Record: Written + Sized {
+pub(crate) trait Record: TableRecord + Sized {
     /// The table to select from, with its alias.
     const FROM: &'static str;
 
@@ -139,7 +136,7 @@ macro_rules! table {
         [$($bind:tt $storage:ident $column:literal [$($value:expr)?]),*] $row:tt $binds:tt
         [$($rest_storage:ident $rest:literal)?] [$($numbered:literal)?] [$round_trip:expr]
     ) => {
-        impl $crate::record::Written for $record {
+        impl $crate::record::TableRecord for $record {
             const TABLE: $crate::shape::TableShape = $crate::shape::TableShape {
                 name: $table,
                 columns: &[
@@ -152,20 +149,20 @@ macro_rules! table {
 
             fn put() -> &'static $crate::shape::Put {
                 const FILLED: usize = [$($column),*].len();
-                static PUT: $crate::shape::Put = <$record as $crate::record::Written>::TABLE
+                static PUT: $crate::shape::Put = <$record as $crate::record::TableRecord>::TABLE
                     .put_first(FILLED, $crate::shape::Update::$update$(($($cases)*))?);
                 &PUT
             }
 
             #[allow(unused_variables, reason = "not every field is a column")]
-            fn fill(&self, row: &mut dyn $crate::sql::Row) -> Result<(), $crate::fault::Fault> {
+            fn fill(&self, row: &mut dyn $crate::sql::Row) -> Result<(), $crate::sql::Fault> {
                 let $crate::record::table!(@row $row $binds) = self;
                 $($crate::record::table!(@fill row $bind $storage $($value)?);)*
                 Ok(())
             }
 
             #[cfg(feature = "conformance")]
-            fn round_trip(store: &mut dyn $crate::sql::Whole) -> Result<(), $crate::fault::Fault> {
+            fn round_trip(store: &mut dyn $crate::sql::Whole) -> Result<(), $crate::sql::Fault> {
                 ($round_trip)(store)
             }
         }
@@ -196,7 +193,7 @@ macro_rules! table {
 
             const WIDTH: usize = 0 $(+ $crate::record::table!(@width $bind))* $(+ [$joined_column].len())?;
 
-            fn build(source: &mut impl $crate::record::Source) -> Result<Self, $crate::fault::Fault> {
+            fn build(source: &mut impl $crate::record::Source) -> Result<Self, $crate::sql::Fault> {
                 $($crate::record::table!(@take source $bind $storage);)*
                 $(let $joined = source.joined::<$crate::column::$joined_storage, _>()?;)?
                 $(let $derived = $from;)*
@@ -305,17 +302,17 @@ pub(crate) fn row<T>(
 }
 
 /// Writes a record.
-pub(crate) fn write<T: Written>(sink: &mut dyn Sink, record: &T) -> Result<(), Fault> {
+pub(crate) fn write<T: TableRecord>(sink: &mut dyn Sink, record: &T) -> Result<(), Fault> {
     write_all(sink, &[record])
 }
 
 /// Writes records of different keys.
-pub(crate) fn write_all<T: Written>(sink: &mut dyn Sink, records: &[&T]) -> Result<(), Fault> {
+pub(crate) fn write_all<T: TableRecord>(sink: &mut dyn Sink, records: &[&T]) -> Result<(), Fault> {
     put(sink, T::put(), records)
 }
 
 /// Writes the last record of each key.
-pub(crate) fn write_latest<'a, T: Written, K: Ord>(
+pub(crate) fn write_latest<'a, T: TableRecord, K: Ord>(
     sink: &mut dyn Sink,
     records: Vec<&'a T>,
     key: impl Fn(&'a T) -> K,
@@ -324,7 +321,11 @@ pub(crate) fn write_latest<'a, T: Written, K: Ord>(
 }
 
 /// Puts the columns of [`Put::columns`], the first ones of the table, of these records.
-pub(crate) fn put<T: Written>(sink: &mut dyn Sink, put: &'static Put, records: &[&T]) -> Result<(), Fault> {
+pub(crate) fn put<T: TableRecord>(
+    sink: &mut dyn Sink,
+    put: &'static Put,
+    records: &[&T],
+) -> Result<(), Fault> {
     let columns = put.columns.len();
     put_each(sink, put, records, |record, row| record.fill(&mut FirstColumns { row, left: columns }))
 }

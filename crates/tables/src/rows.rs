@@ -10,7 +10,7 @@ pub(crate) mod pool;
 pub(crate) mod report;
 pub(crate) mod sequence;
 
-use crate::{record::Written, shape::TableShape};
+use crate::{record::TableRecord, shape::TableShape};
 use muster_model::{
     AlertRecord, ApiKeyRecord, AssignmentRecord, AuditRecord, ChunkRecord, DiagnosticRecord, FrameTaskRecord,
     JobRecord, KeyRecord, LaneRecord, LogRecord, LoginRecord, PoolEndRecord, PoolJobRecord, PoolKeyRecord,
@@ -25,7 +25,7 @@ macro_rules! tables {
 
         /// Checks that samples of each record are read back as they were written.
         #[cfg(feature = "conformance")]
-        pub(crate) const ROUND_TRIPS: &[fn(&mut dyn crate::sql::Whole) -> Result<(), crate::fault::Fault>] =
+        pub(crate) const ROUND_TRIPS: &[fn(&mut dyn crate::sql::Whole) -> Result<(), crate::sql::Fault>] =
             &[$(<$record>::round_trip),*];
     };
 }

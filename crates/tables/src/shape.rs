@@ -1,30 +1,30 @@
-//! What tables look like, and how rows get into them.
+//! Shapes of tables, and the ways to put rows into them.
 
 use crate::column::Storage;
 
 /// A table that every SQL store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Its columns, but for those that are computed from others.
     pub columns: &'static [Column],
     /// The columns of its primary key, in order.
     pub key: &'static [&'static str],
-    /// Whether the database numbers new rows by itself, in the one column of the key.
+    /// True if the database numbers new rows by itself, in the one column of the key.
     pub numbered: bool,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// What it holds, unless it holds nothing.
     pub kind: Kind,
 }
 
-/// What a column can hold.
+/// Storage class of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Whole numbers of 64 bits.
@@ -35,7 +35,7 @@ pub enum Kind {
     Blob,
 }
 
-/// How rows are put into a table.
+/// A way to put rows into a table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Put {
     /// The table.
@@ -44,11 +44,11 @@ pub struct Put {
     pub columns: &'static [Column],
     /// The columns of the table's primary key.
     pub key: &'static [&'static str],
-    /// What becomes of a row that is there.
+    /// Effect on a row that is there.
     pub update: Update,
 }
 
-/// What becomes of a row whose key is there already.
+/// Effect on a row whose key is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// It cannot be there: an `INSERT`.

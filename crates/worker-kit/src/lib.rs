@@ -6,6 +6,7 @@
 
 mod backoff;
 pub mod call;
+pub mod clock;
 pub mod exchange;
 pub mod http;
 pub mod journal;

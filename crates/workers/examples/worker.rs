@@ -111,7 +111,7 @@ fn servers(url: &str) -> (reqwest::Client, Servers) {
 }
 
 fn clock() -> Arc<dyn Fn() -> Timestamp + Send + Sync> {
-    let started = tokio::time::Instant::now();
+    let started = muster_worker_kit::clock::instant_now();
     let elapsed = move || i64::try_from(started.elapsed().as_millis()).expect("no test lasts that long");
     Arc::new(move || Timestamp(elapsed()))
 }

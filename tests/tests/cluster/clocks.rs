@@ -26,7 +26,9 @@ fn a_wrong_clock_harms_nobody() {
     let today = day_of(&cluster, leader.index);
     for days in [1, -1] {
         clocks[leader.index].shift(days * DAY_S);
-        assert_ne!(day_of(&cluster, leader.index), today, "its clock stands still");
+        // A thread that wrote a date before writes the same one again until the clock has passed it, so only a jump
+        // forward is sure to be seen.
+        assert!(days < 0 || day_of(&cluster, leader.index) != today, "its clock stands still");
         assert_eq!(node.report()["jobs"], json!([]));
         assert_eq!(still_runs(&cluster, &job), "running", "after a jump of {days} days");
     }

@@ -6,6 +6,7 @@ use crate::driver::adb::AdbSettings;
 use crate::driver::{Cause, StepFailure};
 use crate::workflow::reason_named;
 use muster_model::Timestamp;
+use muster_worker_kit::clock::instant_now;
 use muster_worker_kit::process::Guards;
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -157,7 +158,7 @@ async fn a_step_that_hangs_runs_out_of_time() {
         ("SCREENSHOT", "screenshot_error", 30_000, 2),
         ("UPLOAD", "upload_error", 60_000, 3),
     ] {
-        let begun = tokio::time::Instant::now();
+        let begun = instant_now();
         let (end, _) = simulated(json!({"hang_step": step, "step_ms": 0})).await;
         let error = format!("timeout: {step} took longer than {limit} ms");
         let reason = reason_named(reason).unwrap();

@@ -1,4 +1,4 @@
-//! What subscribers read about sessions. Whatever concerns one session names it.
+//! Entries of the feed about sessions. Whatever concerns one session names it.
 
 use super::{Body, Entry, of_worker};
 use muster_model::{

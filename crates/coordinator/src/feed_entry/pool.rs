@@ -1,4 +1,4 @@
-//! What subscribers read about the pool. What one command did to many jobs is one entry.
+//! Entries of the feed about the pool. The effect of one command on many jobs is one entry.
 
 use super::{Body, Entry};
 use muster_model::{Event, PoolEvent, PoolGrant, PoolJobStatus, PoolWorkerId, Timestamp};

@@ -1,4 +1,4 @@
-//! Invariants 4 and 5: what leaves the coordinator is durable, and a report takes effect once.
+//! Invariants 4 and 5: what leaves the coordinator is durable, a report takes effect once, the feed has no gap.
 
 use super::{Checker, Verdict, broken, ensure};
 use crate::{network::Ticket, scene::Scene};
@@ -7,7 +7,7 @@ use muster_model::{
     Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
     TaskStatus, Timestamp,
 };
-use muster_store::Batch;
+use muster_store::{Batch, FeedEntry};
 
 type Answered = Result<Reply, Rejection>;
 
@@ -220,6 +220,38 @@ fn moved_by(report: &ReportRecord, task: TaskId, change: &Change) -> Option<u16>
     let Change::Log(log) = change else { return None };
     let by_report = matches!(log.kind, LogKind::Acked | LogKind::Succeeded | LogKind::Failed);
     (log.task == task && log.at == report.at && by_report).then_some(log.attempt)
+}
+
+impl Checker {
+    /// A batch's part of the feed is durable with it.
+    pub(super) fn feed_is_durable(&mut self, batch: &Batch) -> Verdict {
+        for entry in &batch.feed {
+            let last = self.mirror.feed;
+            ensure(entry.seq == last + 1, "feed_numbers", || format!("{} after {last}", entry.seq))?;
+            self.mirror.feed = entry.seq;
+        }
+        Ok(())
+    }
+
+    /// Subscribers are told; one that was away reads from the store what it missed.
+    pub(crate) fn told(&mut self, entries: &[FeedEntry]) -> Verdict {
+        for entry in entries {
+            ensure(entry.seq <= self.mirror.feed, "feed_ahead_of_store", || {
+                format!("{} was told, {} is durable", entry.seq, self.mirror.feed)
+            })?;
+            ensure(entry.seq > self.told, "feed_repeats", || format!("{} was told twice", entry.seq))?;
+            self.told = entry.seq;
+        }
+        Ok(())
+    }
+
+    /// One that leads no more tells what it committed while it did; whoever leads now tells what follows.
+    pub(crate) fn told_late(&self, entries: &[FeedEntry]) -> Verdict {
+        let last = entries.last().map_or(0, |entry| entry.seq);
+        ensure(last <= self.mirror.feed, "feed_ahead_of_store", || {
+            format!("{last} was told, {} is durable", self.mirror.feed)
+        })
+    }
 }
 
 /// What a decision, its commit and its way out may take.

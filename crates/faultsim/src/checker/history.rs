@@ -1,8 +1,14 @@
-//! Q12: the stations of every attempt, in order, numbered without gaps; and who holds which lane by them.
+//! Q12: the stations of every attempt, numbered without gaps; rows agree with them, and a lane has one lease.
 
 use super::{Verdict, ensure, mirror::Mirror};
-use crate::scene::Scene;
-use muster_model::{LogKind, LogRecord, Name, TaskId, TaskRecord, TaskStatus};
+use crate::{
+    checker::{Checker, mirror::Before},
+    scene::Scene,
+};
+use muster_model::{
+    Change, LaneRecord, LogKind, LogRecord, Name, Settings, TaskId, TaskRecord, TaskStatus, WorkerRecord,
+};
+use muster_store::Batch;
 use std::collections::BTreeMap;
 
 /// Where a task's log stands.
@@ -103,5 +109,137 @@ fn word(kind: LogKind) -> &'static str {
         LogKind::Timeout => "log TIMEOUT",
         LogKind::RetryScheduled => "log RETRY_SCHEDULED",
         LogKind::FailedFinal => "log FAILED_FINAL",
+    }
+}
+
+pub(super) fn check_row(row: &TaskRecord, before: Option<&TaskRecord>, settings: &Settings) -> Verdict {
+    ensure(row.attempt <= row.max_attempts, "attempts_unbounded", || {
+        format!("{} is at attempt {} of {}", row.id, row.attempt, row.max_attempts)
+    })?;
+    ensure(
+        row.status != TaskStatus::Failed || row.attempt >= row.max_attempts,
+        "failed_with_attempts_left",
+        || format!("{row:?}"),
+    )?;
+    check_clock(row, settings)?;
+    before.map_or(Ok(()), |before| check_change(row, before))
+}
+
+/// Q9: the clock of an attempt begins with its grant, whatever is shown again or renewed later.
+fn check_clock(row: &TaskRecord, settings: &Settings) -> Verdict {
+    let (Some(started), Some(timeout)) = (row.started_at, row.timeout_at) else {
+        return ensure(row.status != TaskStatus::Running, "runs_without_a_clock", || format!("{row:?}"));
+    };
+    ensure(timeout == started + settings.attempt_timeout, "attempt_clock", || {
+        format!("{} began at {started:?} and times out at {timeout:?}", row.id)
+    })
+}
+
+fn check_change(row: &TaskRecord, before: &TaskRecord) -> Verdict {
+    let same_device = row.lane == before.lane && row.created_at == before.created_at;
+    ensure(same_device, "row_changes_device", || format!("{before:?} became {row:?}"))?;
+    ensure(!before.status.is_ended() || row == before, "ended_row_changes", || {
+        format!("{before:?} became {row:?}")
+    })?;
+    ensure(row.attempt >= before.attempt, "attempt_goes_back", || {
+        format!("{} from {} to {}", row.id, before.attempt, row.attempt)
+    })?;
+    let same_attempt = row.attempt == before.attempt;
+    ensure(
+        !same_attempt || (row.fence == before.fence && row.worker == before.worker),
+        "fence_changes_within_attempt",
+        || format!("{} attempt {}", row.id, row.attempt),
+    )?;
+    ensure(!same_attempt || row.started_at == before.started_at, "attempt_begins_twice", || {
+        format!("{} attempt {}", row.id, row.attempt)
+    })?;
+    ensure(same_attempt || row.fence != before.fence, "fence_used_twice", || {
+        format!("{} attempt {}", row.id, row.attempt)
+    })
+}
+
+impl Checker {
+    pub(super) fn check_grants(&self, batch: &Batch, before: &Before, scene: &mut Scene) -> Verdict {
+        for change in &batch.changes {
+            let Change::Log(log) = change else { continue };
+            match log.kind {
+                LogKind::Sent => self.check_grant(log, before)?,
+                LogKind::FailedFinal => self.check_failed_lane(log.task, before)?,
+                LogKind::Failed | LogKind::Timeout => self.check_forgiven(log, before, scene)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Judged only by rows that this batch leaves as they were: they held at the moment of the grant.
+    fn check_grant(&self, log: &LogRecord, before: &Before) -> Verdict {
+        let row = &self.mirror.tasks[&log.task];
+        if row.attempt != log.attempt {
+            return Ok(());
+        }
+        if let Some(worker) = self.steady_worker(&row.worker, before) {
+            ensure(!worker.draining, "grant_to_drained_worker", || format!("{log:?} to {worker:?}"))?;
+            let resting = worker.paused_until.is_some_and(|until| log.at < until);
+            ensure(!resting, "grant_to_resting_worker", || format!("{log:?} to {worker:?}"))?;
+            let cap = worker.cap.unwrap_or(self.settings.slots) as usize;
+            let running = self.running().filter(|row| row.worker == worker.id).count();
+            ensure(running <= cap, "more_leases_than_slots", || {
+                format!("{} has {running} leases and {cap} slots", worker.id)
+            })?;
+        }
+        if let Some(lane) = self.steady_lane(&row.lane, before) {
+            ensure(!lane.failed, "grant_on_failed_lane", || format!("{log:?} on {lane:?}"))?;
+            ensure(lane.offline_since.is_none(), "grant_on_offline_lane", || format!("{log:?} on {lane:?}"))?;
+            ensure(lane.worker == row.worker, "grant_on_strange_lane", || format!("{row:?} on {lane:?}"))?;
+        }
+        Ok(())
+    }
+
+    /// Q11: a device whose attempts are used up is out of service until an operator returns it.
+    fn check_failed_lane(&self, task: TaskId, before: &Before) -> Verdict {
+        let lane = &self.mirror.lanes[&self.mirror.tasks[&task].lane];
+        let old = before.lanes.get(&lane.id).and_then(Option::as_ref);
+        let returned = old.is_some_and(|old| old.note != lane.note);
+        ensure(lane.failed || returned, "failed_lane_in_service", || format!("{task} on {lane:?}"))
+    }
+
+    /// N17: an attempt that ends on an absent device while its worker's supply rests costs nothing.
+    fn check_forgiven(&self, log: &LogRecord, before: &Before, scene: &mut Scene) -> Verdict {
+        let (row, Some(Some(old))) = (&self.mirror.tasks[&log.task], before.tasks.get(&log.task)) else {
+            return Ok(());
+        };
+        let (Some(worker), Some(lane)) =
+            (self.steady_worker(&old.worker, before), self.steady_lane(&old.lane, before))
+        else {
+            return Ok(());
+        };
+        let resting = worker.paused_until.is_some_and(|until| log.at < until);
+        let absent = lane.offline_since.is_some_and(|since| since <= log.at);
+        if !resting || !absent || row.status == TaskStatus::Cancelled || old.attempt != log.attempt {
+            return Ok(());
+        }
+        scene.count("attempt forgiven");
+        ensure(row.max_attempts > old.max_attempts, "dropout_burns_attempt", || {
+            format!("{old:?} became {row:?} on {lane:?} of {worker:?}")
+        })
+    }
+
+    /// A worker as it was before and after the batch alike.
+    fn steady_worker(&self, name: &Name, before: &Before) -> Option<&WorkerRecord> {
+        let worker = self.mirror.workers.get(name)?;
+        let steady = before.workers.get(name).is_none_or(|old| {
+            old.as_ref().is_some_and(|old| {
+                (old.draining, old.paused_until, old.cap)
+                    == (worker.draining, worker.paused_until, worker.cap)
+            })
+        });
+        steady.then_some(worker)
+    }
+
+    /// A lane that the batch did not touch.
+    fn steady_lane(&self, name: &Name, before: &Before) -> Option<&LaneRecord> {
+        let lane = self.mirror.lanes.get(name)?;
+        (!before.lanes.contains_key(name)).then_some(lane)
     }
 }

@@ -1,9 +1,15 @@
-//! The rows as the store was told them.
+//! The rows as the store was told them, and their comparison with what an engine restores.
 
-use super::{Verdict, calendar::Calendar, ensure};
+use super::{Verdict, ensure};
+use crate::{
+    checker::{Broken, Checker, broken, queue::Calendar},
+    scene::Scene,
+};
+use muster_engine::Engine;
 use muster_model::{
-    AlertRecord, Change, JobId, JobRecord, LaneRecord, Name, Recorded, ReportId, ReportSubject,
-    SubmissionKey, TaskId, TaskRecord, TaskStatus, WorkerRecord,
+    AlertRecord, AssignmentId, Change, EntryId, FrameChange, FrameTaskId, JobId, JobRecord, LaneRecord, Name,
+    PoolChange, PoolWorkerId, Recorded, ReportId, ReportSubject, SessionId, Settings, SubmissionKey, TaskId,
+    TaskRecord, TaskStatus, Timestamp, WorkerRecord,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,5 +91,79 @@ impl Mirror {
         let old = self.tasks.insert(task.id, task.clone());
         before.tasks.entry(task.id).or_insert(old);
         Ok(())
+    }
+}
+
+impl Checker {
+    pub(crate) fn rows_are(
+        &self,
+        held: &[Change],
+        load: &mut dyn FnMut(Settings) -> Result<Engine, Broken>,
+        scene: &mut Scene,
+    ) -> Verdict {
+        scene.count("rows compared");
+        let engine = load(self.settings)?;
+        engine.check_invariants().or_else(|broke| broken("restored_invariant", || broke))?;
+        let mut kept: Vec<Change> = engine.live_rows().into_iter().map(durable_part).collect();
+        let mut held: Vec<Change> = held.iter().cloned().map(durable_part).collect();
+        for rows in [&mut kept, &mut held] {
+            rows.sort_by_key(place);
+        }
+        let differing = held.iter().zip(&kept).find(|(held, kept)| held != kept);
+        ensure(differing.is_none(), "store_unlike_memory", || format!("held and kept: {differing:?}"))?;
+        ensure(held.len() == kept.len(), "store_unlike_memory", || {
+            format!("{} rows held, {} kept", held.len(), kept.len())
+        })
+    }
+}
+
+/// Signs of life are written now and then only.
+fn durable_part(row: Change) -> Change {
+    match row {
+        Change::Worker(mut worker) => {
+            worker.last_seen = Timestamp(0);
+            Change::Worker(worker)
+        }
+        Change::Frames(FrameChange::Renderer(mut renderer)) => {
+            renderer.last_heartbeat = None;
+            Change::Frames(FrameChange::Renderer(renderer))
+        }
+        Change::Pool(PoolChange::Worker(mut worker)) => {
+            (worker.last_seen, worker.specs_json) = (None, None);
+            Change::Pool(PoolChange::Worker(worker))
+        }
+        row => row,
+    }
+}
+
+/// What a row is found by; the store hands rows over by name, memory by age.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum RowKey {
+    Worker(Name),
+    Lane(Name),
+    Job(JobId),
+    Task(TaskId),
+    Renderer(Name),
+    Session(SessionId),
+    Range(FrameTaskId),
+    Quarantine(EntryId),
+    Member(PoolWorkerId),
+    Assignment(AssignmentId),
+    Elsewhere,
+}
+
+fn place(row: &Change) -> RowKey {
+    match row {
+        Change::Worker(worker) => RowKey::Worker(worker.id.clone()),
+        Change::Lane(lane) => RowKey::Lane(lane.id.clone()),
+        Change::Job(job) => RowKey::Job(job.id),
+        Change::Task(task) => RowKey::Task(task.id),
+        Change::Frames(FrameChange::Renderer(renderer)) => RowKey::Renderer(renderer.id.clone()),
+        Change::Frames(FrameChange::Session(session)) => RowKey::Session(session.id.clone()),
+        Change::Frames(FrameChange::Task(task)) => RowKey::Range(task.id.clone()),
+        Change::Frames(FrameChange::Quarantine(entry)) => RowKey::Quarantine(entry.id.clone()),
+        Change::Pool(PoolChange::Worker(worker)) => RowKey::Member(worker.id),
+        Change::Pool(PoolChange::Assignment(assignment)) => RowKey::Assignment(assignment.id),
+        _ => RowKey::Elsewhere,
     }
 }

@@ -1,14 +1,17 @@
-//! Q2, Q6, Q7: one active run per queue, the oldest; and a run ends only when it is over.
+//! Q2, Q6, Q7, Q17: one active run per queue, the oldest; a run ends only when it is over; a slot is fired once.
 
 use super::{
     Verdict, ensure,
     mirror::{Before, Mirror},
 };
 use crate::scene::Scene;
-use muster_model::{JobId, JobRecord, JobStatus, LaneRecord, Scope, TaskId, TaskRecord, TaskStatus};
+use muster_model::{
+    Change, JobId, JobRecord, JobStatus, LaneRecord, ScheduleId, ScheduleRecord, Scope, TaskId, TaskRecord,
+    TaskStatus, Timestamp,
+};
 use std::collections::BTreeMap;
 
-pub(super) fn check(mirror: &Mirror, before: &Before, scene: &mut Scene) -> Verdict {
+pub(super) fn check_queue(mirror: &Mirror, before: &Before, scene: &mut Scene) -> Verdict {
     if before.jobs.is_empty() {
         return Ok(());
     }
@@ -82,4 +85,49 @@ fn is_target(job: &JobRecord, lane: &LaneRecord) -> bool {
         Scope::Labels(labels) => labels.iter().all(|(key, value)| lane.labels.get(key) == Some(value)),
     };
     in_scope && !lane.failed
+}
+
+/// What is durable of schedules.
+#[derive(Default)]
+pub(super) struct Calendar {
+    pub(super) standing: BTreeMap<ScheduleId, ScheduleRecord>,
+    /// The slot of each run.
+    slots: BTreeMap<JobId, (ScheduleId, Timestamp)>,
+}
+
+impl Calendar {
+    /// A row was written.
+    pub(super) fn write(&mut self, record: &ScheduleRecord) -> Verdict {
+        let before = self.standing.insert(record.id, record.clone());
+        let (last_slot, last_job) = before.map_or((None, None), |old| (old.last_slot, old.last_job));
+        let waits = record.draft.next_at.is_none_or(|next| record.last_slot < Some(next));
+        ensure(waits, "fired_slot_waited_for", || format!("{record:?}"))?;
+        if record.last_job == last_job {
+            return ensure(record.last_slot == last_slot, "slot_without_run", || format!("{record:?}"));
+        }
+        let (Some(slot), Some(job)) = (record.last_slot, record.last_job) else {
+            return ensure(false, "slot_without_run", || format!("{record:?}"));
+        };
+        ensure(Some(slot) > last_slot, "slot_fired_twice", || format!("{record:?} after {last_slot:?}"))?;
+        let known = self.slots.insert(job, (record.id, slot));
+        ensure(known.is_none(), "run_of_two_slots", || format!("{record:?} and {known:?}"))
+    }
+
+    /// How many runs were made by the calendar.
+    pub(super) fn runs(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// Every run of a batch that says whose it is has its slot in the same batch, or an earlier one.
+pub(super) fn check_calendar(mirror: &Mirror, changes: &[Change], scene: &mut Scene) -> Verdict {
+    for change in changes {
+        let Change::Job(job) = change else { continue };
+        let Some(schedule) = job.payload.as_ref().and_then(|payload| payload.schedule) else { continue };
+        scene.count("slot fired");
+        let slot = mirror.calendar.slots.get(&job.id);
+        let right = slot.is_some_and(|(of, slot)| *of == schedule && *slot <= job.created_at);
+        ensure(right, "run_without_slot", || format!("{job:?}: {slot:?}"))?;
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) struct Terms {
     /// How long leaders are waited for, where there are several servers.
     times: Option<LeaseTimes>,
     newest: u64,
-    offices: BTreeMap<u64, Office>,
+    offices: BTreeMap<u64, TermOwner>,
     /// The latest moment that is durable.
     moment: Timestamp,
     /// When the leader last showed that it lives.
@@ -28,7 +28,7 @@ pub(crate) struct Terms {
 }
 
 /// Whose a term is.
-struct Office {
+struct TermOwner {
     life: u32,
     /// Batches that the store took.
     batches: u64,
@@ -67,7 +67,7 @@ impl Terms {
         ensure(epoch > self.newest, "epoch_given_twice", || format!("{epoch} after {}", self.newest))?;
         self.check_silence(takeover)?;
         self.newest = epoch;
-        self.offices.insert(epoch, Office { life, batches: 0 });
+        self.offices.insert(epoch, TermOwner { life, batches: 0 });
         (self.shown_at, self.cut_at) = (now, None);
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! How lives end, and what of them goes on for a while.
 
-use super::{Coordinator, Life, follow::Post, load::store_broke, server::Cut};
+use super::{Coordinator, Life, election::FollowerState, server::Cut};
 use crate::{
-    agenda::Happening,
     checker::{Checker, Verdict, broken},
+    coordinator::life::store_broke,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_store::{Election, Failure, Store};
 
@@ -27,16 +27,16 @@ pub(crate) struct ServerEnd {
 
 /// What happens in the middle of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doom {
+pub(crate) enum CommitFault {
     /// Power is gone.
     Crash,
     /// The process stands still for longer than it is waited for.
     Stall,
 }
 
-/// Why a server leads no more.
+/// Cause for which a server leads no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum DeposeCause {
     /// A newer term has begun.
     Superseded,
     /// It could not show that it lives.
@@ -47,12 +47,12 @@ pub(super) enum Why {
 
 impl Coordinator {
     /// Has something happen in the middle of the leader's next commit.
-    pub(crate) fn doom(&mut self, doom: Doom) {
+    pub(crate) fn doom(&mut self, doom: CommitFault) {
         self.doom = Some(doom);
     }
 
     /// What happens now, if the moment has come.
-    pub(crate) fn must_meet_doom(&mut self) -> Option<Doom> {
+    pub(crate) fn must_meet_doom(&mut self) -> Option<CommitFault> {
         let is_committing = self.life().is_some_and(Life::is_committing);
         self.doom.take_if(|_| is_committing)
     }
@@ -99,7 +99,7 @@ impl Coordinator {
         };
         if self.is_shared() {
             self.servers[server].life.iter_mut().for_each(Life::forget_batch);
-            self.depose(server, Why::Failed, scene);
+            self.depose(server, DeposeCause::Failed, scene);
         } else {
             self.servers[server].life = None;
             scene.within(500, 1_500, Happening::Start(server));
@@ -117,7 +117,7 @@ impl Coordinator {
             Some(Planted::FenceIgnored) => return self.write_anyway(server, scene, checker),
             _ => {
                 self.servers[server].life.iter_mut().for_each(Life::forget_batch);
-                self.depose(server, Why::Superseded, scene);
+                self.depose(server, DeposeCause::Superseded, scene);
             }
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Coordinator {
 
     /// A server finds that it does not lead: it throws its memory away and follows.
     /// What was not lost to another is given back, so that others need not wait for silence; they come first.
-    pub(super) fn depose(&mut self, server: usize, why: Why, scene: &mut Scene) {
+    pub(super) fn depose(&mut self, server: usize, why: DeposeCause, scene: &mut Scene) {
         scene.count("leader steps down");
         scene.note(|| format!("server {server}: leads no more ({why:?})"));
         let place = &mut self.servers[server];
@@ -133,11 +133,11 @@ impl Coordinator {
         if let Some(life) = place.life.take() {
             self.set_adrift(life, scene);
         }
-        let is_given_back = why != Why::Superseded && self.reaches(server, Cut::Store, scene.now);
+        let is_given_back = why != DeposeCause::Superseded && self.reaches(server, Cut::Store, scene.now);
         if let Some(epoch) = epoch.filter(|_| is_given_back) {
             self.store.resign(epoch).expect("a store in memory can be asked");
         }
-        let pause = if why == Why::Superseded { 0 } else { RETRY_AFTER };
+        let pause = if why == DeposeCause::Superseded { 0 } else { RETRY_AFTER };
         self.follow(server, pause..=pause, scene);
     }
 
@@ -201,7 +201,7 @@ impl Coordinator {
         let place = &mut self.servers[server];
         (place.up, place.tenure, place.stalled_until, place.ahead) = (false, None, scene.now, None);
         place.incarnation += 1;
-        place.post = Post::new(place.post.times, &place.candidate().node);
+        place.post = FollowerState::new(place.post.times, &place.candidate().node);
         self.troubled_at = self.troubled_at.max(scene.now);
     }
 }

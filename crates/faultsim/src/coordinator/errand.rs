@@ -2,13 +2,13 @@
 //!
 //! It dies with the coordinator; what it had not told by then is asked for again by the next life.
 
-use super::{Life, load::store_broke};
+use super::Life;
 use crate::{
-    agenda::Happening,
     checker::{Broken, Checker, Verdict},
+    coordinator::life::store_broke,
     farm::push_body,
     network::{Sender, Token},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Effect, EntryId, FrameCommand, FrameHandout, FrameRange, FrameTaskId, FrameTaskStatus, Name,

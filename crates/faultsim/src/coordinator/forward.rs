@@ -2,9 +2,8 @@
 
 use super::{Coordinator, server::Cut};
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket, Way},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Command, FrameCommand, Millis, PoolCommand, Registration};
 use std::rc::Rc;

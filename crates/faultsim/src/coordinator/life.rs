@@ -2,27 +2,23 @@
 
 mod commit;
 
-pub(super) use commit::{Fate, Orphan};
-
-use super::{
-    clock::TermClock,
-    door::HttpState,
-    errand::Errands,
-    load::{load, store_broke},
-};
+use super::errand::Errands;
 use crate::{
-    agenda::Happening,
     checker::{Broken, Checker, Verdict, broken},
-    network::Ticket,
+    coordinator::server::TermClock,
+    network::{Ticket, Token},
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use commit::Committing;
-use muster_coordinator::{Request, WritePath};
+pub(super) use commit::{CommitResult, OrphanedBatch};
+use muster_coordinator::{Request, WritePath, hand_over};
 use muster_engine::{Engine, Restoring, Waiter};
-use muster_model::{Millis, PoolCause, PoolJobId, Settings, Timestamp};
-use muster_store::{Lookup, Reader, Term, Writer};
-use std::sync::Arc;
+use muster_model::{
+    Change, Command, FrameChange, FrameCommand, Millis, Name, PoolCause, PoolJobId, Settings, Timestamp,
+};
+use muster_store::{Loaded, Lookup, Reader, StoreError, Term, Writer};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// One life of a coordinator: a term that it leads.
 pub(crate) struct Life {
@@ -56,7 +52,7 @@ pub(crate) struct Life {
 }
 
 /// The leading server, the number of its life, and what a life borrows from the world.
-pub(super) struct Office {
+pub(super) struct LifeSetup {
     pub(super) server: usize,
     pub(super) number: u32,
     pub(super) clock: TermClock,
@@ -66,8 +62,8 @@ pub(super) struct Office {
 
 impl Life {
     /// Begins with what the store kept, as the driver does.
-    pub(super) fn begin(term: Term, memory: Restoring, office: Office, scene: &mut Scene) -> Self {
-        let Office { server, number, clock, reader, planted } = office;
+    pub(super) fn begin(term: Term, memory: Restoring, office: LifeSetup, scene: &mut Scene) -> Self {
+        let LifeSetup { server, number, clock, reader, planted } = office;
         let now = clock.at(scene.now);
         let engine = memory.finish(term.epoch, now);
         let mut door = HttpState::default();
@@ -135,7 +131,7 @@ impl Life {
         self.committing.is_none() && self.inbox.is_empty()
     }
 
-    /// Why a job of the pool is not done yet.
+    /// Reason why a job of the pool is not done yet.
     pub(crate) fn explain_pool(&self, job: PoolJobId) -> Option<PoolCause> {
         self.write_path.engine().explain_pool(job)
     }
@@ -282,6 +278,75 @@ impl Life {
             }
         }
         Ok(())
+    }
+}
+
+/// What a term begins with: what the driver builds from what the store hands over, now or before the term.
+pub(super) fn load<T>(
+    settings: Settings,
+    planted: Option<Planted>,
+    read: impl FnOnce(&mut dyn FnMut(Loaded)) -> Result<T, StoreError>,
+) -> Result<(Restoring, T), Broken> {
+    let mut engine = Restoring::new(settings);
+    plant(&mut engine, planted);
+    let done = read(&mut |loaded| hand_over(loaded, &mut engine));
+    Ok((engine, done.map_err(store_broke)?))
+}
+
+#[cfg(feature = "mutants")]
+fn plant(engine: &mut Restoring, planted: Option<Planted>) {
+    if let Some(Planted::Engine(mutant)) = planted {
+        engine.plant(mutant);
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+fn plant(_: &mut Restoring, _: Option<Planted>) {}
+
+/// A store that fails without having been told to is broken.
+pub(super) fn store_broke(error: StoreError) -> Broken {
+    Broken::new("store", error.to_string())
+}
+
+/// The tokens of the workers of sessions.
+#[derive(Default)]
+pub(super) struct HttpState(BTreeMap<Name, Token>);
+
+impl HttpState {
+    /// Takes over rows that are durable; a new token of a worker ends the one before.
+    pub(super) fn follow<'a>(&mut self, rows: impl IntoIterator<Item = &'a Change>) {
+        for row in rows {
+            match row {
+                Change::Frames(FrameChange::Renderer(record)) => {
+                    self.0.insert(record.id.clone(), record.token_hash);
+                }
+                Change::Frames(FrameChange::RendererGone(worker)) => drop(self.0.remove(worker)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a request shows a token that is nobody's, or another's than it speaks for.
+    pub(super) fn refuses(&self, ticket: &Ticket) -> bool {
+        let (Command::Frames(command), Some(token)) = (&*ticket.command, ticket.token) else {
+            return false;
+        };
+        speaker(command).is_some_and(|worker| self.0.get(worker) != Some(&token))
+    }
+}
+
+/// The worker that a request speaks for, where its token must tell.
+fn speaker(command: &FrameCommand) -> Option<&Name> {
+    match command {
+        FrameCommand::Heartbeat(heartbeat) => Some(&heartbeat.worker),
+        FrameCommand::Progress(progress) => Some(&progress.worker),
+        FrameCommand::Complete(completion) => completion.worker.as_ref(),
+        FrameCommand::Fail { worker, .. } => worker.as_ref(),
+        FrameCommand::Ask { worker, .. }
+        | FrameCommand::Remove { worker, itself: true }
+        | FrameCommand::MoreIds { worker, .. }
+        | FrameCommand::Rebind { worker, .. } => Some(worker),
+        _ => None,
     }
 }
 

@@ -1,11 +1,11 @@
-//! One server: up or down, awake or not, cut off from some; it follows whoever leads, or leads itself.
+//! One server of a world: its clocks, its connections, and what it does by itself.
 
-use super::{Life, clock::Ticker, follow::Post, lease::Tenure};
+use super::{Life, election::FollowerState};
 use crate::{
-    agenda::Happening,
+    coordinator::election::LeaderTerm,
     dice::Dice,
     plan::{BEGINNING, ServerPlan},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_coordinator::LeaseTimes;
 use muster_model::{Millis, Timestamp};
@@ -20,7 +20,7 @@ pub(crate) enum Chore {
     /// It hears who leads.
     Sees(StoreView),
     /// Its wish to lead reaches the store.
-    Take(Box<Wish>),
+    Take(Box<TakeoverRequest>),
     /// It hears that it leads, and has its memory.
     Begin(u32),
     /// It shows that it lives.
@@ -67,7 +67,7 @@ pub(crate) struct Renewal {
 
 /// A wish to lead, if things still stand as they were seen.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct TakeoverRequest {
     pub(super) server: usize,
     pub(super) round: u32,
     pub(super) seen: Standing,
@@ -116,8 +116,8 @@ pub(crate) struct Server {
     pub(super) cut_since: Timestamp,
     /// Since when nothing keeps it from deciding and committing.
     pub(super) well_since: Timestamp,
-    pub(super) post: Post,
-    pub(super) tenure: Option<Tenure>,
+    pub(super) post: FollowerState,
+    pub(super) tenure: Option<LeaderTerm>,
     pub(super) life: Option<Life>,
 }
 
@@ -135,7 +135,7 @@ impl Server {
             cuts: Vec::new(),
             cut_since: BEGINNING,
             well_since: BEGINNING,
-            post: Post::new(times, ""),
+            post: FollowerState::new(times, ""),
             tenure: None,
             life: None,
         }
@@ -176,5 +176,86 @@ impl Server {
     }
 }
 
+/// A server's monotonic clock. It counts from a beginning of its own and is compared with no other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticker {
+    origin: i64,
+    /// Millionths by which it runs fast, or slow.
+    rate: i64,
+}
+
+impl Ticker {
+    pub(super) fn draw(dice: &mut Dice) -> Self {
+        Self { origin: dice.between(0, 1_000_000_000), rate: dice.between(-RATE_MAX, RATE_MAX) }
+    }
+
+    /// What it shows at a moment of the world.
+    pub(super) fn at(self, moment: Timestamp) -> Timestamp {
+        let passed = (moment - BEGINNING).0;
+        Timestamp(self.origin + passed + (passed * self.rate).div_euclid(MILLION))
+    }
+
+    /// The first moment of the world at which it shows this much.
+    pub(super) fn when(self, shown: Timestamp) -> Timestamp {
+        let passed = shown.0 - self.origin;
+        let mut moment = BEGINNING + Millis((passed * MILLION).div_euclid(MILLION + self.rate) - 1);
+        while self.at(moment) < shown {
+            moment = moment + Millis(1);
+        }
+        moment
+    }
+}
+
+/// The time that a term goes by: the store's when it began, carried on by the clock of its server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TermClock {
+    /// `None`: the world's time itself.
+    ticker: Option<Ticker>,
+    /// How far it is ahead of the server's clock.
+    ahead: Millis,
+}
+
+impl TermClock {
+    /// The world's own time, for a server that is alone with its store.
+    pub(super) fn of_the_world() -> Self {
+        Self { ticker: None, ahead: Millis(0) }
+    }
+
+    pub(super) fn new(ticker: Ticker, ahead: Millis) -> Self {
+        Self { ticker: Some(ticker), ahead }
+    }
+
+    /// What it shows at a moment of the world.
+    pub(super) fn at(self, moment: Timestamp) -> Timestamp {
+        self.ticker.map_or(moment, |ticker| ticker.at(moment) + self.ahead)
+    }
+
+    /// The first moment of the world at which it shows this much.
+    pub(super) fn when(self, shown: Timestamp) -> Timestamp {
+        self.ticker.map_or(shown, |ticker| ticker.when(shown - self.ahead))
+    }
+}
+
 /// An hour.
 const WALL_OFF_MAX: i64 = 3_600_000;
+
+/// More than happens: oscillators are off by a hundred millionths, and a clock that is being set right by five hundred.
+pub(crate) const RATE_MAX: i64 = 1_000;
+const MILLION: i64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_shows_what_it_is_asked_for_and_not_earlier() {
+        let mut dice = Dice::new(3);
+        for _ in 0..200 {
+            let ahead = Millis(dice.between(-1_000, 2_000_000_000_000));
+            let clock = TermClock::new(Ticker::draw(&mut dice), ahead);
+            let shown = clock.at(BEGINNING) + Millis(dice.between(1, 10_000_000));
+            let when = clock.when(shown);
+            assert!(clock.at(when) >= shown && clock.at(when - Millis(1)) < shown);
+        }
+    }
+}

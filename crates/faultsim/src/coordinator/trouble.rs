@@ -2,13 +2,12 @@
 
 use super::{
     Coordinator,
-    end::Why,
+    end::DeposeCause,
     server::{Cut, Server},
 };
 use crate::{
-    agenda::Happening,
     checker::{Checker, Verdict, broken},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::Election;
@@ -148,7 +147,7 @@ impl Coordinator {
         let is_over = scene.now > place.cut_since + place.post.times.lease + place.post.times.lease;
         if is_over {
             scene.count("store given up");
-            self.depose(server, Why::Failed, scene);
+            self.depose(server, DeposeCause::Failed, scene);
         }
         is_over
     }

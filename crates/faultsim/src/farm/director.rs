@@ -3,9 +3,8 @@
 mod operate;
 
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,

@@ -5,12 +5,11 @@ mod render;
 
 use super::{rig::Rig, wire::Response};
 use crate::{
-    agenda::Happening,
     checker::{Broken, Verdict, broken},
     fault::Fault,
     network::Ticket,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use exchange::Asked;
 use muster_contract_simulation::Task;

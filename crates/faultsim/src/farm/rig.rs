@@ -5,11 +5,10 @@ use super::{
     wire::{self, Endpoint, Request},
 };
 use crate::{
-    agenda::Happening,
     checker::{Broken, Verdict},
     network::{Sender, Ticket, Token},
     plan::name,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Command, FrameCommand, Millis, Name, Timestamp};
 use muster_problem::Problem;

@@ -2,9 +2,9 @@
 
 use super::Fault;
 use crate::{
-    agenda::Happening,
     checker::Verdict,
-    coordinator::{Cut, Doom, Ending, ServerEnd},
+    coordinator::{CommitFault, Cut, Ending, ServerEnd},
+    scene::Happening,
     world::World,
 };
 use muster_model::Millis;
@@ -33,8 +33,8 @@ impl World {
         match self.scene.dice.below(24) {
             0..3 => return self.end_server(server, Ending::Crash),
             3..5 => return self.end_server(server, Ending::Stop),
-            5..7 => self.coordinator.doom(Doom::Crash),
-            7..10 => self.coordinator.doom(Doom::Stall),
+            5..7 => self.coordinator.doom(CommitFault::Crash),
+            7..10 => self.coordinator.doom(CommitFault::Stall),
             10..14 => self.stall(server),
             14..17 => self.cut_server(server, Cut::Store),
             17..19 => self.cut_server(server, Cut::Renewals),
@@ -56,8 +56,8 @@ impl World {
     /// What waits for the middle of a commit happens, if that has come.
     pub(crate) fn meet_doom(&mut self) -> Verdict {
         match self.coordinator.must_meet_doom() {
-            Some(Doom::Crash) => self.end_coordinator(Ending::Crash),
-            Some(Doom::Stall) => {
+            Some(CommitFault::Crash) => self.end_coordinator(Ending::Crash),
+            Some(CommitFault::Stall) => {
                 self.coordinator.leader().into_iter().for_each(|server| self.stall(server));
                 Ok(())
             }

@@ -1,12 +1,11 @@
 //! What every PC has: a name, slots, devices that come and go, and a wire to the coordinator.
 
 use crate::{
-    agenda::Happening,
     fault::Fault,
     network::{Sender, Ticket},
     node::Chore,
     plan::{Plan, name},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Attachment, Command, DeviceReport, Millis, Name};
 use std::{collections::BTreeMap, ops::RangeInclusive};

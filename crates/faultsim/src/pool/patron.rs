@@ -7,9 +7,8 @@ use super::{
     wire::{self, PAYLOAD},
 };
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Demand, Digest, Millis, PoolCommand, PoolJobDraft, PoolJobId, PoolSubmission, PoolWorkerRecord,

@@ -5,11 +5,10 @@ mod exchange;
 
 use super::{nature::Content, patron::PoolView, rig::Rig, wire};
 use crate::{
-    agenda::Happening,
     checker::{Verdict, broken},
     fault::Fault,
     network::Ticket,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use disk::Disk;
 use exchange::{PendingCall, no_answer};

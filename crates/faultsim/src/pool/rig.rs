@@ -7,9 +7,8 @@ use super::{
     wire::{self, Parsed},
 };
 use crate::{
-    agenda::Happening,
     network::{Sender, Ticket},
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{
     Command, Millis, PoolCommand, PoolRegistration, Quality, Scale, Specs, Timestamp, UserId,

@@ -13,6 +13,7 @@ use axum::{
 use futures_util::future::BoxFuture;
 use hyper::body::{Frame, Incoming, SizeHint};
 use muster_coordinator::Lead;
+use muster_coordinator::instant_now;
 use muster_http::{Peer, Problem};
 use std::{
     net::IpAddr,
@@ -67,7 +68,7 @@ impl<'a> Journey<'a> {
             peer,
             hops: 1,
             lead: parts.lead.clone(),
-            until: Instant::now() + parts.patience,
+            until: instant_now() + parts.patience,
             pause: PAUSE_MIN,
             arrivals: 0,
             waiting: None,
@@ -131,7 +132,7 @@ impl<'a> Journey<'a> {
         if self.arrivals >= ARRIVALS_MAX || !may_repeat(&self.head) {
             return Err(problems::fate_unknown());
         }
-        self.until = Instant::now() + self.parts.patience;
+        self.until = instant_now() + self.parts.patience;
         Ok(Try::NotYet(format!("the leader at {address} broke off")))
     }
 
@@ -163,7 +164,7 @@ impl<'a> Journey<'a> {
         if self.waiting.is_none() {
             self.waiting = Some(self.parts.waiting_room.take(0).map_err(|_| Problem::not_leading(&*why))?);
         }
-        let now = Instant::now();
+        let now = instant_now();
         if now >= self.until || self.parts.is_closing() {
             return Err(Problem::not_leading(why));
         }

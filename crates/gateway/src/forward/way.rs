@@ -14,6 +14,7 @@ use axum::{
 };
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{self, connect::capture_connection};
+use muster_coordinator::instant_now;
 use muster_http::EPOCH;
 use std::{
     error::Error,
@@ -211,7 +212,7 @@ impl Trust {
 
     /// Keeps a verdict; a bad one is complained about when it is news.
     pub(super) fn note(&self, leader: &Leader, verdict: Verdict) {
-        let known = KnownVerdict { leader: leader.clone(), verdict, at: Instant::now() };
+        let known = KnownVerdict { leader: leader.clone(), verdict, at: instant_now() };
         let before = self.lock().replace(known);
         let is_news =
             before.is_none_or(|before| (before.leader, before.verdict) != (leader.clone(), verdict));

@@ -16,6 +16,7 @@ use axum::{
     routing::get,
 };
 use clap::Args;
+use muster_coordinator::instant_now;
 use muster_coordinator::{Coordinator, Lead};
 use muster_http::{HttpSettings, HttpState, NOT_LEADING, Problem, REQUEST_ID, check_names, request_id};
 use muster_store::{Store, StoreError};
@@ -304,7 +305,7 @@ impl Complaint {
             self.0.as_ref().is_some_and(|(known, at)| *known == words && at.elapsed() < REPEAT_AFTER);
         if !is_known {
             tracing::warn!(error = words, "the store cannot be opened yet; it is tried again until it can");
-            self.0 = Some((words, Instant::now()));
+            self.0 = Some((words, instant_now()));
         }
     }
 }

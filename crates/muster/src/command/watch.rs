@@ -6,6 +6,7 @@ use crate::{
     output,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_coordinator::instant_now;
 use serde_json::Value;
 use std::{io::IsTerminal, time::Duration};
 use tokio::time::Instant;
@@ -110,7 +111,7 @@ impl PlainLines {
             return;
         }
         eprintln!("{line}");
-        (self.told, self.told_at) = (line, Some(Instant::now()));
+        (self.told, self.told_at) = (line, Some(instant_now()));
     }
 }
 

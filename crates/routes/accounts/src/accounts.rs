@@ -1,4 +1,4 @@
-//! What the routes of accounts share.
+//! State that the routes of accounts share.
 
 use crate::{attempts::Attempts, passwords::Passwords};
 use muster_http::HttpState;
@@ -6,14 +6,14 @@ use muster_model::Millis;
 use prometheus_client::metrics::counter::Counter;
 use std::sync::Arc;
 
-/// What an operator may set about accounts.
+/// Settings of accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountSettings {
-    /// How long a token lasts unless it is refreshed (`pool.token_ttl_s`).
+    /// Lifetime of a token that is not refreshed (`pool.token_ttl_s`).
     pub token_ttl: Millis,
 }
 
-/// What the routes share. Cheap to clone.
+/// State that the routes share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Accounts {
     pub(crate) settings: AccountSettings,

@@ -1,5 +1,6 @@
 //! Counts logins that failed: so many a minute per name and per address, then no more for a while (P1).
 
+use muster_coordinator::instant_now;
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, RandomState},
@@ -22,7 +23,7 @@ pub(crate) struct Attempts {
 /// An attempt under way. One that is dropped has failed.
 pub(crate) struct Attempt<'a> {
     attempts: &'a Attempts,
-    places: [Option<Place>; 2],
+    places: [Option<Bucket>; 2],
     failed: bool,
 }
 
@@ -32,19 +33,19 @@ pub(crate) struct TooMany {
     pub(crate) retry_after_s: u32,
 }
 
-/// Which count an attempt belongs to.
+/// Bucket that an attempt is counted in.
 ///
 /// Names and addresses are hashed into so many places, with a key of this process. So memory is bounded whatever is
 /// tried, nothing is ever forgotten to make room, and two that share a place are only judged more strictly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum Bucket {
     Name(u64),
     Address(u64),
 }
 
 #[derive(Default)]
 struct Counts {
-    windows: HashMap<Place, Window>,
+    windows: HashMap<Bucket, Window>,
     cleared_at: Option<Instant>,
 }
 
@@ -74,7 +75,7 @@ impl Attempts {
         loop {
             let mut ended = pin!(self.ended.notified());
             ended.as_mut().enable();
-            match self.counts(|counts| counts.judge(places, Instant::now())) {
+            match self.counts(|counts| counts.judge(places, instant_now())) {
                 Verdict::Go => return Ok(Attempt { attempts: self, places, failed: true }),
                 Verdict::Refuse(too_many) => return Err(too_many),
                 Verdict::Wait => ended.await,
@@ -82,17 +83,17 @@ impl Attempts {
         }
     }
 
-    fn name(&self, name: &str) -> Place {
-        Place::Name(self.hasher.hash_one(name) % NAMES_MAX)
+    fn name(&self, name: &str) -> Bucket {
+        Bucket::Name(self.hasher.hash_one(name) % NAMES_MAX)
     }
 
     /// Whoever has one address of the sixth version mostly has all that share its first half.
-    fn address(&self, address: IpAddr) -> Place {
+    fn address(&self, address: IpAddr) -> Bucket {
         let prefix = match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
             address @ IpAddr::V4(_) => address,
         };
-        Place::Address(self.hasher.hash_one(prefix) % ADDRESSES_MAX)
+        Bucket::Address(self.hasher.hash_one(prefix) % ADDRESSES_MAX)
     }
 
     fn counts<T>(&self, look: impl FnOnce(&mut Counts) -> T) -> T {
@@ -113,7 +114,7 @@ impl Drop for Attempt<'_> {
             for place in self.places.iter().flatten() {
                 let window = counts.windows.entry(*place).or_default();
                 window.under_way = window.under_way.saturating_sub(1);
-                window.failed.extend(self.failed.then(Instant::now));
+                window.failed.extend(self.failed.then(instant_now));
             }
         });
         self.attempts.ended.notify_waiters();
@@ -121,7 +122,7 @@ impl Drop for Attempt<'_> {
 }
 
 impl Counts {
-    fn judge(&mut self, places: [Option<Place>; 2], now: Instant) -> Verdict {
+    fn judge(&mut self, places: [Option<Bucket>; 2], now: Instant) -> Verdict {
         self.clear(now);
         let mut verdict = Verdict::Go;
         for place in places.iter().flatten() {
@@ -171,7 +172,7 @@ impl Window {
     }
 }
 
-impl Place {
+impl Bucket {
     const fn limit(self) -> usize {
         match self {
             Self::Name(_) => FAILED_PER_NAME,

@@ -8,7 +8,6 @@ mod accounts;
 mod attempts;
 mod passwords;
 mod routes;
-mod shape;
 pub mod wire;
 
 pub use accounts::AccountSettings;

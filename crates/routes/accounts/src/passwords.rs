@@ -19,12 +19,12 @@ pub(crate) struct Passwords {
     benches: Arc<Semaphore>,
     /// And a larger flood is turned away.
     places: Semaphore,
-    /// What a password is compared with where there is no user, so that it takes as long as where there is one.
+    /// Hash that a password is compared with where there is no user, so that it takes as long as where there is one.
     nobodys: Arc<str>,
     checks: Counter,
 }
 
-/// Why a password cannot be one.
+/// Reason why a password cannot be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Password should have 8 to 1024 bytes, not {0}: shorter ones are guessed, longer ones are no harder to guess"

@@ -1,8 +1,6 @@
 //! The routes of N21: a node asks for an upload URL and uploads to it; operators and holders of a link fetch the file.
 
-mod address;
 mod announce;
-mod describe;
 mod download;
 mod link;
 mod path;
@@ -71,7 +69,7 @@ pub fn artifact_routes(artifacts: Artifacts) -> OpenApiRouter<HttpState> {
         .routes(routes!(announce::announce))
         .routes(routes!(upload::put, upload::head))
         .routes(routes!(download::get));
-    describe::allow_only(router.get_openapi_mut(), &artifacts.0.settings);
+    announce::allow_only(router.get_openapi_mut(), &artifacts.0.settings);
     router.layer(axum::Extension(artifacts))
 }
 

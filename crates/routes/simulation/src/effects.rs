@@ -17,11 +17,11 @@ use futures_util::future::BoxFuture;
 use muster_contract_simulation::{RemovalNotice, to_bytes};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{
-    Ask, Effect, EntryId, FrameHandout, Name, QuarantineRecord, SessionId,
+    Ask, Effect, EntryId, FrameHandout, QuarantineRecord, SessionId,
     ask::frames::{Dismissed, Moved, Pushed},
 };
 use persist::{Complaints, Trouble};
-use push::{Courier, Errand, Push};
+use push::{Courier, Errand, Push, Target};
 use std::{fmt::Debug, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
 use turns::{Turns, Wish};
@@ -88,10 +88,11 @@ impl Runner {
         let epoch = self.coordinator.epoch();
         match effect {
             Effect::Push { worker, endpoint, token_hash, handout } => {
-                self.push((&worker, &endpoint, &token_hash), *handout).await;
+                let target = Target { worker: &worker, endpoint: &endpoint, key: &token_hash };
+                self.push(target, *handout).await;
             }
             Effect::Dismiss { worker, endpoint, token_hash } => {
-                self.dismiss((&worker, &endpoint, &token_hash)).await;
+                self.dismiss(Target { worker: &worker, endpoint: &endpoint, key: &token_hash }).await;
             }
             Effect::Quarantine(record) => self.quarantine(record, epoch).await,
             Effect::WriteSession { session } => self.tend(session, Wish { epoch, merge: None }).await,
@@ -100,7 +101,8 @@ impl Runner {
     }
 
     /// Brings a task to a worker, and tells whether it was taken (S3).
-    async fn push(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32]), handout: FrameHandout) {
+    async fn push(&self, target: Target<'_>, handout: FrameHandout) {
+        let Target { worker, endpoint, .. } = target;
         let (task, attempt) = (handout.task.clone(), handout.attempt);
         let body = match (self.describe)(handout).await {
             Ok(body) => body,
@@ -109,7 +111,7 @@ impl Runner {
                 return self.tell(Pushed { task, attempt, acked: false }).await;
             }
         };
-        let push = Push { errand: Errand::Task, worker, endpoint, key, body };
+        let push = Push { errand: Errand::Task, target, body };
         let brought = self.courier.bring(&push).await;
         if let Err(error) = &brought {
             tracing::info!(%worker, %task, attempt, endpoint, %error, "a push was not taken");
@@ -119,9 +121,10 @@ impl Runner {
 
     /// Tells a removed worker to stop, and whether it acknowledged. It is tried three times: a worker that is told by none
     /// of them is a zombie before long (S6).
-    async fn dismiss(&self, (worker, endpoint, key): (&Name, &str, &[u8; 32])) {
+    async fn dismiss(&self, target: Target<'_>) {
+        let Target { worker, endpoint, .. } = target;
         let body = to_bytes(&RemovalNotice::new(worker.as_str()));
-        let push = Push { errand: Errand::Removal, worker, endpoint, key, body };
+        let push = Push { errand: Errand::Removal, target, body };
         for pause in DISMISS_PAUSES {
             tokio::time::sleep(pause).await;
             match self.courier.bring(&push).await {

@@ -5,10 +5,10 @@ use crate::{Candidate, Election, Loaded, Standing, StoreError, Term};
 use muster_model::Timestamp;
 use std::sync::Arc;
 
-/// Who leads, and what has happened since the store was made.
+/// The leader, and what has happened since the store was made.
 #[derive(Clone, Default)]
 pub(super) struct Leadership {
-    /// Whether several servers share the store.
+    /// True if several servers share the store.
     pub(super) is_shared: bool,
     renewals: u64,
     leader: Option<Candidate>,

@@ -1,20 +1,16 @@
 //! Reads for people.
 
-mod accounts;
-mod frames;
-mod overview;
-mod pool;
-mod schedules;
-
 use super::{MemoryStore, tables::Tables};
 use crate::{
-    ARTIFACT_MARK, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader, StoreError,
-    TARGET_WORKERS_MAX, TaskFilter, WorkerSummary,
+    ARTIFACT_MARK, AccountReader, Backlog, CountedJob, Cursor, FeedPage, FleetView, JobCounts, JobFilter,
+    LaneFilter, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page, Reader, ScheduleReader,
+    StoreError, TARGET_WORKERS_MAX, TaskFilter, WorkerSummary,
     position::{List, Start, alert_key, parse_alert_key, parse_number, sought},
 };
 use muster_model::{
-    AlertRecord, JobId, JobRecord, LaneRecord, LaneStatus, LogRecord, Name, Scope, TaskId, TaskRecord,
-    TaskStatus, Timestamp, WorkerLogRecord, WorkerRecord,
+    AlertRecord, ApiKeyRecord, Attachment, AuditRecord, JobId, JobRecord, JobStatus, LaneRecord, LaneStatus,
+    LogRecord, Name, PoolJobId, ScheduleId, ScheduleRecord, Scope, SessionId, SessionStatus, TaskId,
+    TaskRecord, TaskStatus, Timestamp, UserId, UserRecord, WorkerLogRecord, WorkerRecord,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,7 +27,7 @@ impl MemoryReader {
         Self { store }
     }
 
-    fn tables(&self) -> Arc<Tables> {
+    pub(super) fn tables(&self) -> Arc<Tables> {
         Arc::clone(&self.store.lock().tables)
     }
 }
@@ -164,7 +160,7 @@ impl Reader for MemoryReader {
 }
 
 /// The items a page begins with.
-fn following<'a, T: 'a, K>(
+pub(super) fn following<'a, T: 'a, K>(
     start: Start<K>,
     items: impl Iterator<Item = &'a T>,
     follows: impl Fn(&T, &K) -> bool,
@@ -177,7 +173,7 @@ fn following<'a, T: 'a, K>(
 }
 
 /// One item more than the page may have, where there is one.
-fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
+pub(super) fn take<'a, T: Clone + 'a>(items: impl Iterator<Item = &'a T>, page: &Cursor) -> Vec<T> {
     items.take(sought(page) as usize).cloned().collect()
 }
 
@@ -228,4 +224,102 @@ fn summary(tables: &Tables, worker: WorkerRecord) -> WorkerSummary {
         disconnected_count: count(LaneStatus::Offline),
         worker,
     }
+}
+
+impl AccountReader for MemoryReader {
+    fn users(&self, page: &Cursor) -> Result<Page<UserRecord>, StoreError> {
+        let tables = self.tables();
+        let start = List::Users.start(page, parse_number);
+        let found = following(start, tables.accounts.users.values(), |user, after| user.id.0 > *after);
+        Ok(List::Users.page(page, take(found, page), |user| user.id.to_string()))
+    }
+
+    fn api_keys(&self, user: Option<UserId>, page: &Cursor) -> Result<Page<ApiKeyRecord>, StoreError> {
+        let tables = self.tables();
+        let wanted = |key: &&ApiKeyRecord| user.is_none_or(|user| user == key.user);
+        let keys = tables.accounts.api_keys.values().filter(wanted);
+        let found = following(List::ApiKeys.start(page, parse_number), keys, |key, after| key.id > *after);
+        Ok(List::ApiKeys.page(page, take(found, page), |key| key.id.to_string()))
+    }
+
+    fn audit(&self, page: &Cursor) -> Result<Page<AuditRecord>, StoreError> {
+        let tables = self.tables();
+        let acts: Vec<(u64, AuditRecord)> =
+            tables.accounts.audit.iter().rev().map(|(place, act)| (*place, act.clone())).collect();
+        let start = List::Audit.start(page, parse_number);
+        let found = following(start, acts.iter(), |(place, _), after| place < after);
+        let numbered = List::Audit.page(page, take(found, page), |(place, _)| place.to_string());
+        let items = numbered.items.into_iter().map(|(_, act)| act).collect();
+        Ok(Page { items, next: numbered.next })
+    }
+}
+
+impl ScheduleReader for MemoryReader {
+    fn schedules(&self, page: &Cursor) -> Result<Page<ScheduleRecord>, StoreError> {
+        let tables = self.tables();
+        let start = List::Schedules.start(page, |text| text.parse::<ScheduleId>().ok());
+        let found = following(start, tables.schedules.values(), |schedule, after| schedule.id > *after);
+        Ok(List::Schedules.page(page, take(found, page), |schedule| schedule.id.to_string()))
+    }
+
+    fn schedule(&self, id: ScheduleId) -> Result<Option<ScheduleRecord>, StoreError> {
+        Ok(self.tables().schedules.get(&id).cloned())
+    }
+}
+
+impl OverviewReader for MemoryReader {
+    fn fleet(&self) -> Result<FleetView, StoreError> {
+        let tables = self.tables();
+        let running = tables.tasks.values().filter(|task| task.status == TaskStatus::Running);
+        let running: BTreeMap<&Name, TaskId> = running.map(|task| (&task.lane, task.id)).collect();
+        let lanes = tables.lanes.values().map(|lane| LaneView {
+            id: lane.id.clone(),
+            worker: lane.worker.clone(),
+            status: lane.status,
+            attached: lane.attachment == Attachment::Online,
+            running: running.get(&lane.id).copied(),
+        });
+        Ok(FleetView { workers: tables.workers.values().cloned().collect(), lanes: lanes.collect() })
+    }
+
+    fn backlog(&self) -> Result<Backlog, StoreError> {
+        let tables = self.tables();
+        let (jobs, sessions) = (open_jobs(&tables), sessions(&tables));
+        Ok(Backlog { jobs, sessions, oldest_pool_job: oldest_pool_job(&tables) })
+    }
+}
+
+fn open_jobs(tables: &Tables) -> OpenCounts<JobId> {
+    let open = || tables.jobs.values().filter(|job| job.open);
+    let of = |status: JobStatus| open().filter(move |job| job.status == status);
+    let oldest = of(JobStatus::Pending).min_by_key(|job| job.seq);
+    OpenCounts {
+        pending: of(JobStatus::Pending).count() as u64,
+        running: of(JobStatus::Running).count() as u64,
+        paused: 0,
+        oldest: oldest.map(|job| (job.id, job.created_at)),
+    }
+}
+
+fn sessions(tables: &Tables) -> OpenCounts<SessionId> {
+    let open = || tables.frames.sessions.values().filter(|session| session.open);
+    let is_begun = |id: &SessionId| tables.frames.tasks_of(id).next().is_some();
+    let running = || open().filter(|session| session.status == SessionStatus::Running);
+    let pending = || running().filter(|session| !is_begun(&session.id));
+    let oldest = pending().min_by_key(|session| session.seq);
+    OpenCounts {
+        pending: pending().count() as u64,
+        running: running().filter(|session| is_begun(&session.id)).count() as u64,
+        paused: open().filter(|session| session.status == SessionStatus::Paused).count() as u64,
+        oldest: oldest.map(|session| (session.id.clone(), session.created_at)),
+    }
+}
+
+fn oldest_pool_job(tables: &Tables) -> Option<(PoolJobId, Timestamp)> {
+    let first = tables.pool.oldest_open();
+    let window = PoolJobId(first)..PoolJobId(first.saturating_add(POOL_JOBS_LOOKED_AT));
+    let mut jobs = tables.pool.jobs.range(window).map(|(_, job)| job);
+    let is_had = |id: PoolJobId| tables.pool.assignments_of(id).any(|assignment| assignment.state.is_live());
+    let found = jobs.find(|job| !tables.pool.ends.contains_key(&job.id) && !is_had(job.id));
+    found.map(|job| (job.id, job.created_at))
 }

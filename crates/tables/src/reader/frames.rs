@@ -3,10 +3,9 @@
 use super::{TableReader, fleet::name_start, nothing, number_start, without_numbers};
 use crate::{
     column::sought_number,
-    fault::Fault,
     record::{Record, numbered_records, record, records, row, rows},
     rows::frames,
-    sql::{Connections, Sql},
+    sql::{Connections, Fault, Sql},
 };
 use muster_model::{
     ChunkRecord, DiagnosticRecord, EntryId, FarmRecord, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,

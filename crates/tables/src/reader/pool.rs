@@ -3,12 +3,9 @@
 use super::{TableReader, nothing, number_start};
 use crate::{
     column::{integer, sought_number},
-    fault::Fault,
-    fields::Fields,
     record::{Record, record, records, row, rows},
     rows::{pool, sequence},
-    sql::{Cells, Connections, Sql},
-    value::Value,
+    sql::{Cells, Connections, Fault, Fields, Sql, Value},
 };
 use muster_model::{
     AssignmentId, AssignmentRecord, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus, PoolWorkerId,

@@ -1,10 +1,9 @@
 //! Accounts: tables `users` and `logins` (P1), `api_keys` (P13) and `audit_log`.
 
 use crate::{
-    fault::Fault,
-    record::{Written as _, put_values, table},
+    record::{TableRecord as _, put_values, table},
     shape::{Put, Update},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{Actor, ApiKeyRecord, AuditRecord, LoginRecord, UserRecord};
 

@@ -4,10 +4,8 @@
 //! and a line feed: readable, and exact whatever the texts hold.
 
 use crate::{
-    fault::Fault,
-    fields::Fields,
     record::{row, table, write as write_row},
-    sql::{Sink, Sql},
+    sql::{Fault, Fields, Sink, Sql},
 };
 use muster_store::{Batch, FeedEntry, StoreError, continue_feed};
 use std::fmt::Write as _;

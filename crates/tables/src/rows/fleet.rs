@@ -1,10 +1,9 @@
 //! Workers and their devices: tables `pcs`, `devices`, `pc_secrets`, `pc_logs` and `alerts`.
 
 use crate::{
-    fault::Fault,
-    record::{Written as _, latest, put_each, put_values, table, write_all},
+    record::{TableRecord as _, latest, put_each, put_values, table, write_all},
     shape::{Put, Update},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{AlertRecord, LaneRecord, Name, SecretRecord, Timestamp, WorkerLogRecord, WorkerRecord};
 

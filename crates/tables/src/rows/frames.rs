@@ -4,10 +4,9 @@
 
 use super::sequence;
 use crate::{
-    fault::Fault,
-    record::{Written as _, put, put_values, record, split, table, write, write_all, write_latest},
+    record::{TableRecord as _, put, put_values, record, split, table, write, write_all, write_latest},
     shape::{Put, Update},
-    sql::{Sink, Sql},
+    sql::{Fault, Sink, Sql},
 };
 use muster_model::{
     ChunkRecord, DiagnosticRecord, FarmRecord, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
@@ -231,7 +230,7 @@ pub(crate) fn write_tasks(sink: &mut dyn Sink, records: Vec<&FrameTaskRecord>) -
     put(sink, &PUT_ALL_BUT_RESULT, &keeping)
 }
 
-/// Whether the result that is there stays: memory does not hold it, and may write the row without it. A range that was
+/// True if the result that is there stays: memory does not hold it, and may write the row without it. A range that was
 /// completed and then skipped (S23b) keeps its result, too.
 fn keeps_result(record: &FrameTaskRecord) -> bool {
     let has_result = match record.status {

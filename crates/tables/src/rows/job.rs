@@ -3,11 +3,10 @@
 
 use super::sequence;
 use crate::{
-    fault::Fault,
     id_text::JobText,
-    record::{Written as _, latest, put, put_each, put_values, table, write_all},
+    record::{TableRecord as _, latest, put, put_each, put_values, table, write_all},
     shape::{Put, Update},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{
     JobId, JobPayload, JobRecord, KeyRecord, LogRecord, Name, ScheduleDraft, ScheduleId, ScheduleRecord,

@@ -2,10 +2,9 @@
 
 use crate::{
     column::integer,
-    fault::Fault,
-    record::{Written as _, latest, put, put_each, split, table, write_all},
+    record::{TableRecord as _, latest, put, put_each, split, table, write_all},
     shape::{Put, Update},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{
     AssignmentRecord, AssignmentState, Demand, PoolEndRecord, PoolJobDraft, PoolJobRecord, PoolJobStatus,
@@ -199,7 +198,7 @@ pub(crate) fn write_assignments(sink: &mut dyn Sink, records: Vec<&AssignmentRec
     put(sink, &PUT_ALL_BUT_RESULT, &keeping)
 }
 
-/// Whether the result that is there stays: memory does not hold it, and may write the row without it.
+/// True if the result that is there stays: memory does not hold it, and may write the row without it.
 fn keeps_result(record: &AssignmentRecord) -> bool {
     matches!(record.state, AssignmentState::Completed | AssignmentState::Failed) && record.result.is_none()
 }

@@ -1,10 +1,9 @@
 //! Tables `node_events` (the whole message) and `event_ids` (what a repeat is recognised by).
 
 use crate::{
-    fault::Fault,
     id_text::JobText,
     record::{table, write_all, write_latest},
-    sql::Sink,
+    sql::{Fault, Sink},
 };
 use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType, Timestamp};
 
@@ -128,7 +127,7 @@ impl ReportKey {
         }
     }
 
-    /// What stands in the column.
+    /// Value of the column.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Uuid(key) => key,

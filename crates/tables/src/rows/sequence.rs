@@ -2,17 +2,16 @@
 
 use crate::{
     column::integer,
-    fault::Fault,
-    record::{Written as _, put_values, record, table, write_all},
+    record::{TableRecord as _, put_values, record, table, write_all},
     shape::{Put, Update},
-    sql::{Sink, Sql},
+    sql::{Fault, Sink, Sql},
 };
 use muster_model::PoolCounters;
 
-/// How far jobs were numbered.
+/// Counter of jobs.
 pub(crate) const JOBS: &str = "job_seq";
 
-/// How far sessions were numbered.
+/// Counter of sessions.
 pub(crate) const SESSIONS: &str = "session_seq";
 
 /// A number under its name.
@@ -41,7 +40,7 @@ pub(crate) fn raise(sink: &mut dyn Sink, key: &str, seq: Option<u64>) -> Result<
     seq.map_or(Ok(()), |seq| put_values(sink, &RAISE, &[key.into(), integer(seq)?.into()]))
 }
 
-/// How far the pool was numbered, and from where on there may be live jobs.
+/// Reads the counters of the pool, and the first job that may be live.
 pub(crate) fn pool(connection: &dyn Sql) -> Result<PoolCounters, Fault> {
     Ok(PoolCounters {
         next_worker: largest(connection, POOL_NEXT_WORKER)?,

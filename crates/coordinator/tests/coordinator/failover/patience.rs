@@ -2,10 +2,10 @@
 
 use crate::failover::stage::{Server, until, until_moving};
 use muster_coordinator::Lead;
+use muster_coordinator::instant_now;
 use muster_model::Millis;
 use muster_store::{Election, MemoryStore};
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// S18: where nothing can be written, terms follow each other ever more slowly; callers hear why, and who leads is looked
 /// at all the while.
@@ -14,7 +14,7 @@ async fn epochs_do_not_race_on_a_full_disk() {
     let store = MemoryStore::shared();
     let a = Server::leading(&store, "a", 0).await;
     a.wire.fill(true);
-    let began = Instant::now();
+    let began = instant_now();
     for epoch in 1..=4 {
         until("it leads", || a.leads() == Some(epoch)).await;
         assert!(a.submit("k").await.is_err());

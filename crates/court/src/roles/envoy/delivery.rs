@@ -3,8 +3,8 @@
 use super::{Envoy, Heard, outlet::Outlet};
 use crate::{Clock, Fault, Folder, Place, Wake};
 use jiff::Timestamp;
+use muster_worker_kit::clock::instant_now;
 use std::{sync::Arc, time::Duration};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The way of messages from their directory to people.
@@ -37,7 +37,7 @@ impl Delivery {
 
     async fn post_all(&mut self, stop: &CancellationToken) -> Result<(), Fault> {
         self.mind.look(&self.folder)?;
-        let mut looked = Instant::now();
+        let mut looked = instant_now();
         while !stop.is_cancelled() {
             let Some(post) = self.mind.next(&self.folder, Clock.now())? else { break };
             let answer = self.outlet.post(&post).await;
@@ -45,7 +45,7 @@ impl Delivery {
             // While thousands are posted, what is new must not wait for the last of them.
             if looked.elapsed() >= LOOK {
                 self.mind.look(&self.folder)?;
-                looked = Instant::now();
+                looked = instant_now();
             }
         }
         Ok(())

@@ -133,14 +133,14 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::time::Instant;
+    use muster_worker_kit::clock::instant_now;
 
     /// C16: touching the heartbeat restarts the limit, as often as it is touched; silence ends at the limit.
     #[tokio::test(start_paused = true)]
     async fn a_heartbeat_restarts_the_limit() {
         let directory = tempfile::tempdir().unwrap();
         let heartbeat = directory.path().join("heartbeat");
-        let began = Instant::now();
+        let began = instant_now();
         let limit = Duration::from_secs(10);
         let beats = async {
             for beat in 1..=5 {

@@ -2,12 +2,11 @@
 
 use super::Life;
 use crate::{
-    agenda::Happening,
     checker::{Broken, Checker, SentAnswer, Verdict},
-    coordinator::load::store_broke,
+    coordinator::life::store_broke,
     network::Sender,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_model::{Change, Timestamp};
 use muster_store::{Batch, Failure, StoreError, Writer};
@@ -33,7 +32,7 @@ struct Sealed {
 
 /// What the store said to a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::coordinator) enum Fate {
+pub(in crate::coordinator) enum CommitResult {
     Kept,
     /// It failed; whether it was kept nobody is told.
     Failed,
@@ -42,12 +41,12 @@ pub(in crate::coordinator) enum Fate {
 }
 
 /// A batch on its way to the store from a life that is over.
-pub(in crate::coordinator) struct Orphan {
+pub(in crate::coordinator) struct OrphanedBatch {
     writer: Box<dyn Writer>,
     sealed: Sealed,
 }
 
-impl Orphan {
+impl OrphanedBatch {
     /// It arrives: kept if no newer term has begun.
     pub(in crate::coordinator) fn arrives(mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         match self.writer.commit(&self.sealed.batch) {
@@ -120,11 +119,11 @@ impl Life {
         failure: Option<Failure>,
         scene: &mut Scene,
         checker: &mut Checker,
-    ) -> Result<Fate, Broken> {
+    ) -> Result<CommitResult, Broken> {
         let committing = self.committing.as_mut().expect("a batch is with the store");
         let is_kept = match self.writer.commit(&committing.sealed.batch) {
             Ok(()) => true,
-            Err(StoreError::Superseded) => return Ok(Fate::Superseded),
+            Err(StoreError::Superseded) => return Ok(CommitResult::Superseded),
             Err(StoreError::Backend(_)) => failure == Some(Failure::After),
             Err(error) => return Err(store_broke(error)),
         };
@@ -132,7 +131,7 @@ impl Life {
         if is_kept {
             committing.sealed.keep(scene, checker)?;
         }
-        Ok(if failure.is_some() { Fate::Failed } else { Fate::Kept })
+        Ok(if failure.is_some() { CommitResult::Failed } else { CommitResult::Kept })
     }
 
     /// The store says that the batch is durable: the feed is told and the answers leave.
@@ -180,13 +179,13 @@ impl Life {
     }
 
     /// What is left of a life whose batch never reached the store.
-    pub(in crate::coordinator) fn into_orphan(self) -> Option<Orphan> {
+    pub(in crate::coordinator) fn into_orphan(self) -> Option<OrphanedBatch> {
         let Committing { sealed, .. } = self.committing.filter(|committing| !committing.durable)?;
-        Some(Orphan { writer: self.writer, sealed })
+        Some(OrphanedBatch { writer: self.writer, sealed })
     }
 
     fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.is_committing() && self.commit(None, scene, checker)? == Fate::Superseded {
+        if self.is_committing() && self.commit(None, scene, checker)? == CommitResult::Superseded {
             self.committing = None;
         }
         self.heard(scene, checker)

@@ -1,7 +1,7 @@
 //! S6, S9, S15, S17, S26: what people do while the world runs.
 
 use super::{Director, Duty, FarmView, ask, is_retriable, order};
-use crate::{agenda::Happening, scene::Scene};
+use crate::scene::{Happening, Scene};
 use muster_model::{
     ClosedSession, Digest, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,
     RetryRequest, SessionRecord, SessionSubmission, Steering,

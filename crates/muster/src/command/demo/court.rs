@@ -16,6 +16,7 @@ use super::{
     tables::Tables,
 };
 use crate::failure::Failure;
+use muster_coordinator::instant_now;
 use muster_court::{Clock, Document, Fault, Folder, Place, emit::emit};
 use record::Record;
 use serde_json::{Value, json};
@@ -102,7 +103,7 @@ impl Court {
     pub(super) async fn step(&mut self, is_stopping: bool, show: &Show) -> Result<(), Failure> {
         self.process.tend().await?;
         if is_stopping && self.stopping_since.is_none() {
-            self.stopping_since = Some(Instant::now());
+            self.stopping_since = Some(instant_now());
         }
         if self.process.is_down() || self.is_over {
             return Ok(());

@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use muster_agent::runtime::AgentError;
+use muster_coordinator::instant_now;
 use muster_worker_kit::process::base_environment;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -49,7 +50,7 @@ struct Guarded {
 
 impl Process {
     pub(super) async fn start(orders: Orders) -> Result<Self, Failure> {
-        let mut process = Self { orders, child: None, killed_at: Instant::now() };
+        let mut process = Self { orders, child: None, killed_at: instant_now() };
         process.launch().await?;
         Ok(process)
     }
@@ -79,7 +80,7 @@ impl Process {
         if let Some(child) = self.child.take() {
             child.kill().await.map_err(|error| self.trouble(error))?;
         }
-        self.killed_at = Instant::now();
+        self.killed_at = instant_now();
         Ok(())
     }
 

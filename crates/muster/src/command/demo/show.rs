@@ -2,6 +2,7 @@
 //! the moments of the guided tour.
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use muster_coordinator::instant_now;
 use std::{
     cell::{Cell, RefCell},
     io::IsTerminal,
@@ -40,7 +41,7 @@ impl Show {
             paint: Paint::on(&std::io::stderr()),
             url: url.to_owned(),
             is_long,
-            began: Instant::now(),
+            began: instant_now(),
             printed_at: Cell::default(),
             bars: is_terminal.then(bars),
             lines: RefCell::default(),

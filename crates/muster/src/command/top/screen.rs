@@ -14,6 +14,7 @@ use crate::{
 };
 use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
+use muster_coordinator::instant_now;
 use ratatui::DefaultTerminal;
 use serde_json::{Value, json};
 use std::{io, sync::Arc, time::Duration};
@@ -94,7 +95,7 @@ impl Screen {
 
     fn draw(&mut self) -> std::io::Result<Instant> {
         self.terminal.0.draw(|frame| draw::draw(frame, &self.state, self.theme))?;
-        Ok(Instant::now())
+        Ok(instant_now())
     }
 }
 

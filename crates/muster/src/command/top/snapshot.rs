@@ -5,12 +5,13 @@ use super::{
     state::{Connection, Input},
 };
 use crate::client::{Client, ClientError, Events};
+use muster_coordinator::instant_now;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{
     sync::{Notify, mpsc::Sender},
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 /// Everything that the screen shows, but for the events.
@@ -201,7 +202,7 @@ impl ServerLink {
         loop {
             sleep(pause).await;
             let _ = timeout(ANYWAY, self.stale.notified()).await;
-            let began = Instant::now();
+            let began = instant_now();
             let input = match fetch(&self.client).await {
                 Ok(document) => Input::Snapshot(Box::new(Snapshot::read(&document))),
                 Err(error) => Input::Lost(Connection::Asking, error.to_string()),

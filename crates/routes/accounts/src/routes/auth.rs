@@ -3,8 +3,7 @@
 use super::{Visit, refuse};
 use crate::{
     accounts::Accounts,
-    shape::Credentials,
-    wire::{Me, Token, show_roles},
+    wire::{Credentials, Me, Token, show_roles},
 };
 use axum::{
     Extension, Json,
@@ -129,7 +128,7 @@ fn token(http: &HttpState, accounts: &Accounts, login: &LoginRecord) -> Json<Tok
     })
 }
 
-/// What a login takes.
+/// Body of a login.
 struct LoginForm;
 
 impl PartialSchema for LoginForm {

@@ -1,10 +1,7 @@
 //! API keys: make, list, take back (P13).
 
 use super::{page, refuse, users};
-use crate::{
-    shape::Shape,
-    wire::{ApiKey, ApiKeyList, NewApiKey},
-};
+use crate::wire::{ApiKey, ApiKeyList, NewApiKey, Shape};
 use axum::{Json, extract::State, http::StatusCode};
 use muster_http::{
     API_KEY_PREFIX, Client, HttpState, Identity, Params, PathText, Problem, api_key_hash, schema,
@@ -105,7 +102,7 @@ fn scopes_for(user: &Identity, asked: Option<Roles>) -> Result<Option<Roles>, Pr
     }
 }
 
-/// What a new key takes.
+/// Body that creates a key.
 struct ApiKeyRequest;
 
 impl PartialSchema for ApiKeyRequest {

@@ -4,8 +4,7 @@ use super::{Visit, page, refuse};
 use crate::{
     accounts::Accounts,
     passwords::Password,
-    shape::{Shape, USERNAME_CHARS_MAX},
-    wire::{User, UserList},
+    wire::{Shape, USERNAME_CHARS_MAX, User, UserList},
 };
 use axum::{
     Extension, Json,
@@ -176,10 +175,10 @@ async fn ask(
     Ok(Json(User::from(&*user)))
 }
 
-/// What a new user takes.
+/// Body that creates a user.
 struct NewUser;
 
-/// What can be changed about a user.
+/// Body that changes a user.
 struct UserPatch;
 
 impl PartialSchema for NewUser {

@@ -1,9 +1,7 @@
 //! Accounts over HTTP: the real coordinator on a store in memory, the real HTTP layer, a clock by hand.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
-mod audit;
 mod keys;
 mod logins;
-mod roles;
 mod users;
 mod world;

@@ -1,7 +1,8 @@
-//! `POST /api/nodes/artifacts`: a node announces an upload and gets the URLs for it.
+//! `POST /api/nodes/artifacts`: a node announces an upload and gets the URLs for it; the description of the interface says
+//! what settings allow.
 
 use super::{
-    Claim, Visit,
+    ArtifactSettings, Claim, Visit,
     path::{check_lease, read_template, storage_path},
 };
 use crate::routes::{check_claim, refuse};
@@ -11,6 +12,7 @@ use muster_contract_nodes::{Allowed, ArtifactRequest, UploadOffer, claimed_node,
 use muster_coordinator::Refusal;
 use muster_http::{JsonBody, Node, Problem};
 use muster_model::Rejection;
+use utoipa::openapi::{Object, OpenApi, RefOr, Schema};
 
 /// Hands out a short-lived URL for one upload, and a link to the file.
 ///
@@ -69,4 +71,26 @@ fn offer(visit: &Visit, claim: &Claim) -> Result<UploadOffer, Problem> {
         public_url: visit.link_to(path)?.public_url,
         expires_at,
     })
+}
+
+/// Says which types and sizes a node may announce.
+pub(super) fn allow_only(openapi: &mut OpenApi, settings: &ArtifactSettings) {
+    let schemas = openapi.components.as_mut().map(|components| &mut components.schemas);
+    let request = schemas.and_then(|schemas| schemas.get_mut("ArtifactRequest"));
+    let Some(RefOr::T(Schema::Object(request))) = request else {
+        return;
+    };
+    if let Some(content_type) = property(request, "content_type") {
+        content_type.enum_values = Some(settings.types.iter().map(|name| name.as_str().into()).collect());
+    }
+    if let Some(size) = property(request, "size") {
+        size.maximum = i64::try_from(settings.size_max_bytes).ok().map(Into::into);
+    }
+}
+
+fn property<'o>(of: &'o mut Object, name: &str) -> Option<&'o mut Object> {
+    match of.properties.get_mut(name) {
+        Some(RefOr::T(Schema::Object(property))) => Some(property),
+        _ => None,
+    }
 }

@@ -1,13 +1,14 @@
-//! Links: URLs that open one file without a token, until they expire (N21).
+//! Links: URLs that open one file without a token, until they expire (N21). A signed URL carries its proof in path and
+//! query (I7).
 
-use super::{Visit, address::Address};
+use super::Visit;
 use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
 use muster_artifacts::{Proof, ProofError, StoragePath};
 use muster_contract_nodes::ArtifactLink;
-use muster_http::{HttpState, Operator, Params, Problem};
+use muster_http::{HttpState, Operator, Params, PathText, Problem};
 use muster_model::Millis;
 
 /// A download that its caller is allowed to make, by an operator's token or by a link.
@@ -103,4 +104,20 @@ fn expired(path: &StoragePath) -> Problem {
          GET /api/artifacts/{path}?link=true"
     );
     Problem::new(StatusCode::GONE, "link-expired", "The link has expired", detail)
+}
+
+/// The path and query of a request.
+pub(super) struct Address {
+    pub(super) path: PathText,
+    pub(super) params: Params,
+}
+
+impl FromRequestParts<HttpState> for Address {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        let path = PathText::from_request_parts(parts, http).await?;
+        let params = Params::from_request_parts(parts, http).await?;
+        Ok(Self { path, params })
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Claim, Visit,
-    address::Address,
+    link::Address,
     range::{Span, read_content_range},
     receive::{Order, receive},
 };

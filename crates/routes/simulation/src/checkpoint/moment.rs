@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    fn task(start: u64, status: FrameTaskStatus, (attempt, chunk): (u16, u64)) -> FrameTaskRecord {
+    fn task(start: u64, status: FrameTaskStatus, attempt: u16, chunk: u64) -> FrameTaskRecord {
         FrameTaskRecord {
             id: muster_model::FrameTaskId { session: SessionId::new("s1").unwrap(), start },
             end: start + 10,
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    fn chunk(number: u64, of: &FrameTaskRecord, (attempt, state): (u16, ChunkState)) -> ChunkRecord {
+    fn chunk(number: u64, of: &FrameTaskRecord, attempt: u16, state: ChunkState) -> ChunkRecord {
         let ids = IdRange { chunk: number, start: number * 1000, end: number * 1000 + 1000 };
         ChunkRecord { ids, attempt, state, ..chunk_of(of) }
     }
@@ -172,14 +172,14 @@ mod tests {
     #[test]
     fn ranges_have_the_last_word() {
         use ChunkState::{Live, Retired, Used};
-        let given_again = task(0, FrameTaskStatus::Running, (2, 9));
-        let done = task(10, FrameTaskStatus::Completed, (1, 2));
-        let reopened = task(20, FrameTaskStatus::Pending, (1, 3));
+        let given_again = task(0, FrameTaskStatus::Running, 2, 9);
+        let done = task(10, FrameTaskStatus::Completed, 1, 2);
+        let reopened = task(20, FrameTaskStatus::Pending, 1, 3);
         let chunks = vec![
-            chunk(1, &given_again, (1, Live)),
-            chunk(2, &done, (1, Live)),
-            chunk(3, &reopened, (1, Used)),
-            chunk(4, &done, (1, Live)),
+            chunk(1, &given_again, 1, Live),
+            chunk(2, &done, 1, Live),
+            chunk(3, &reopened, 1, Used),
+            chunk(4, &done, 1, Live),
         ];
         let range = FrameRange { start: 0, end: 10 };
         let replay =
@@ -195,8 +195,8 @@ mod tests {
     /// S20: a worker that is not there, or may not work, holds nothing.
     #[test]
     fn who_is_gone_holds_nothing() {
-        let held = task(0, FrameTaskStatus::Assigned, (1, 1));
-        let chunks = vec![chunk(1, &held, (1, ChunkState::Live))];
+        let held = task(0, FrameTaskStatus::Assigned, 1, 1);
+        let chunks = vec![chunk(1, &held, 1, ChunkState::Live)];
         let moment = Moment { session: session(), tasks: vec![held], chunks, replays: Vec::new() };
         let moment = moment.made_to_agree(&HashSet::new());
         assert_eq!(states(&moment), [(1, ChunkState::Retired)]);

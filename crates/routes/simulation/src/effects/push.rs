@@ -28,19 +28,26 @@ pub(super) enum Errand {
 /// One call to a worker.
 #[derive(Debug)]
 pub(super) struct Push<'a> {
-    /// What for.
+    /// The reason.
     pub(super) errand: Errand,
-    /// To whom.
-    pub(super) worker: &'a Name,
-    /// Where.
-    pub(super) endpoint: &'a str,
-    /// SHA-256 of the worker's token.
-    pub(super) key: &'a [u8; 32],
+    /// The worker to be called.
+    pub(super) target: Target<'a>,
     /// The body, as JSON.
     pub(super) body: Vec<u8>,
 }
 
-/// Why a call was not acknowledged.
+/// A worker that can be called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    /// Its name.
+    pub(super) worker: &'a Name,
+    /// Its address.
+    pub(super) endpoint: &'a str,
+    /// SHA-256 of its token.
+    pub(super) key: &'a [u8; 32],
+}
+
+/// The reason why a call was not acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PushError {
     /// The endpoint cannot be called.
@@ -86,18 +93,18 @@ impl Courier {
 
     /// Makes one try.
     pub(super) async fn bring(&self, push: &Push<'_>) -> Result<(), PushError> {
-        let lane = self.lane(push.endpoint);
+        let lane = self.lane(push.target.endpoint);
         let brought = {
             let _turn = lane.acquire().await;
             let _place = self.places.acquire().await;
             self.call(push).await
         };
-        self.leave(push.endpoint, lane);
+        self.leave(push.target.endpoint, lane);
         brought
     }
 
     async fn call(&self, push: &Push<'_>) -> Result<(), PushError> {
-        let url = address(push.errand, push.endpoint, push.worker)?;
+        let url = address(push.errand, push.target.endpoint, push.target.worker)?;
         let client = if url.scheme() == "https" {
             self.secure.get_or_init(|| client(true)).as_ref()
         } else {
@@ -111,7 +118,7 @@ impl Courier {
         let request = client
             .request(method, url)
             .header(CONTENT_TYPE, "application/json")
-            .header(SIGNATURE, signature(push.key, &push.body))
+            .header(SIGNATURE, signature(push.target.key, &push.body))
             .body(push.body.clone());
         let answer = request.send().await?;
         if !answer.status().is_success() {

@@ -40,8 +40,13 @@ pub(super) fn update(parts: &Parts, directory: &Directory, entry: &Entry) -> Res
 }
 
 /// Writes down a file that is about to be moved to an entry: who dies in between finds it where it was.
-pub(super) fn announce(audit: (&Parts, &Directory, &Entry), found: &Found) -> Result<(), OutputError> {
-    let mut audit = Audit::open(audit.0, audit.1, audit.2)?;
+pub(super) fn announce(
+    parts: &Parts,
+    directory: &Directory,
+    entry: &Entry,
+    found: &Found,
+) -> Result<(), OutputError> {
+    let mut audit = Audit::open(parts, directory, entry)?;
     audit.note(found)?;
     audit.show()
 }

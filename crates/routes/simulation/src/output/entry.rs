@@ -26,12 +26,12 @@ impl Entry {
     /// The entry of a chunk.
     pub(super) fn chunk(chunk: u64, output: &str, worker: &str) -> Self {
         let id = EntryId::Chunk(chunk).to_string();
-        Self::dropped((id, chunk.to_string()), output, worker)
+        Self::dropped(id, chunk.to_string(), output, worker)
     }
 
     /// What lay among a session's fragments and names no chunk.
     pub(super) fn nameless(output: &str) -> Self {
-        Self::dropped(("chunk-unknown".to_owned(), "unknown".to_owned()), output, "")
+        Self::dropped("chunk-unknown".to_owned(), "unknown".to_owned(), output, "")
     }
 
     /// What a worker left in a session.
@@ -49,7 +49,7 @@ impl Entry {
         })
     }
 
-    fn dropped((id, name): (String, String), output: &str, worker: &str) -> Self {
+    fn dropped(id: String, name: String, output: &str, worker: &str) -> Self {
         let home = vec![QUARANTINE.to_owned(), "dropped_chunks".to_owned()];
         Self { id, output: output.to_owned(), worker: worker.to_owned(), home, name, is_worker: false }
     }

@@ -54,8 +54,8 @@ impl OutputRoot {
             if target.look(&name)?.is_some_and(is_other) {
                 continue;
             }
-            if let Some(found) = look_at(&meta, (file, seen), name.clone().into())? {
-                audit::announce((self.parts(), &target, entry), &found)?;
+            if let Some(found) = look_at(&meta, file, seen, name.clone().into())? {
+                audit::announce(self.parts(), &target, entry, &found)?;
             }
             if rename_new((&meta, file), (&target, OsStr::new(&name)))? != Move::Taken {
                 return Ok(());

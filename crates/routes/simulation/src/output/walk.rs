@@ -55,7 +55,7 @@ fn descend(directory: &Directory, path: &Path, depth: u32, visit: Visit<'_>) -> 
             if let Some(below) = directory.child(&name)? {
                 descend(&below, &path, depth - 1, visit)?;
             }
-        } else if let Some(found) = look_at(directory, (&name, seen), path)? {
+        } else if let Some(found) = look_at(directory, &name, seen, path)? {
             visit(found)?;
         }
     }
@@ -65,7 +65,8 @@ fn descend(directory: &Directory, path: &Path, depth: u32, visit: Visit<'_>) -> 
 /// One file that is no directory to enter; none where it went away. `path` is what it will be called.
 pub(super) fn look_at(
     directory: &Directory,
-    (name, seen): (&OsStr, Seen),
+    name: &OsStr,
+    seen: Seen,
     path: PathBuf,
 ) -> Result<Option<Found>, OutputError> {
     let (size, sha256, special) = match seen.kind {

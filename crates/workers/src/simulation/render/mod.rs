@@ -16,6 +16,7 @@ use super::{
 use completion::Finished;
 use muster_model::Ratio;
 use muster_worker_kit::Text;
+use muster_worker_kit::clock::instant_now;
 use output::{Output, OutputError};
 use std::{path::Path, sync::Arc};
 use tokio::sync::watch;
@@ -83,7 +84,7 @@ impl Renderer {
         let (directory, root) = (commission.task.directory.clone(), commission.root.map(Path::to_owned));
         let output = blocking(move || Output::prepare(Path::new(&*directory), root.as_deref())).await??;
         let output = Arc::new(output);
-        let started = tokio::time::Instant::now();
+        let started = instant_now();
         let rendered = match self {
             Self::Synthetic(synthetic) => synthetic.run(commission, &output).await?,
             Self::Exec(exec) => exec.run(commission, &output).await?,

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::simulation::core::{Seen, Trouble};
 use muster_model::{IdRange, Ratio};
+use muster_worker_kit::clock::instant_now;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
@@ -31,7 +32,8 @@ impl Synthetic {
         for directory in [FRAMES, LABELS, POSES] {
             output.make(directory)?;
         }
-        let per_second = scenario_rate(commission.task.scenario.as_str());
+        let frames_per_second = scenario_rate(commission.task.scenario.as_str());
+        let scene = Scene { session: &commission.task.session, frames_per_second };
         let mut pacer = Pacer::new(self.frames_per_second, commission.pace.clone());
         let mut purse = Purse::new(commission.task.ids);
         let mut rendered = Rendered::default();
@@ -39,7 +41,7 @@ impl Synthetic {
         while next < frames.end {
             let due = or_stopped(commission, pacer.due()).await?.min(frames.end - next);
             self.refill(&mut purse, frames.end - next, commission).await?;
-            let batch = self.batch((next, due), &mut purse, (commission, per_second));
+            let batch = self.batch(next..next + due, &mut purse, &scene);
             rendered.frames.extend(batch.iter().map(entry));
             let (output, session) = (Arc::clone(output), commission.task.session.clone());
             blocking(move || batch.iter().try_for_each(|frame| write(frame, &session, &output))).await??;
@@ -85,18 +87,19 @@ impl Synthetic {
         u64::from(self.persons_per_frame) * u64::from(BATCH_FRAMES_MAX)
     }
 
-    fn batch(
-        &self,
-        (start, count): (u64, u64),
-        purse: &mut Purse,
-        (commission, per_second): (&Commission<'_>, u64),
-    ) -> Vec<Frame> {
+    fn batch(&self, frames: std::ops::Range<u64>, purse: &mut Purse, scene: &Scene<'_>) -> Vec<Frame> {
         let mut frame = |id: u64| {
             let persons = purse.take(self.persons_per_frame.into()).expect("it was refilled for a batch");
-            Frame::new(&commission.task.session, id, id * 1000 / per_second, persons)
+            Frame::new(scene.session, id, id * 1000 / scene.frames_per_second, persons)
         };
-        (start..start + count).map(&mut frame).collect()
+        frames.map(&mut frame).collect()
     }
+}
+
+/// The simulated scene.
+struct Scene<'a> {
+    session: &'a str,
+    frames_per_second: u64,
 }
 
 /// Waits for something, but no longer than somebody wants it.
@@ -212,7 +215,7 @@ pub(super) struct Pacer {
 impl Pacer {
     pub(super) fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
         let frames_per_second = frames_per_second.into();
-        Self { frames_per_second, pace, credit: 1.0, looked_at: Instant::now(), rate: 0.0 }
+        Self { frames_per_second, pace, credit: 1.0, looked_at: instant_now(), rate: 0.0 }
     }
 
     /// Waits until at least one frame is due; gives how many are. Whoever falls behind does not hurry to catch up.
@@ -230,7 +233,7 @@ impl Pacer {
 
     /// Counts the time since the last look at the pace that was in force then.
     fn look(&mut self) {
-        let now = Instant::now();
+        let now = instant_now();
         let elapsed = now.duration_since(self.looked_at).as_secs_f64();
         self.credit = (self.credit + elapsed * self.rate).min(f64::from(BATCH_FRAMES_MAX));
         self.looked_at = now;
@@ -274,7 +277,7 @@ mod tests {
     }
 
     async fn frames_in(pacer: &mut Pacer, span: Duration) -> u64 {
-        let until = Instant::now() + span;
+        let until = instant_now() + span;
         let mut frames = 0;
         while let Ok(due) = tokio::time::timeout_at(until, pacer.due()).await {
             frames += due;

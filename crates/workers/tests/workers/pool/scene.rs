@@ -4,6 +4,7 @@ use super::server::StandIn;
 use crate::worker_binary;
 use muster_model::{Millis, Timestamp};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
+use muster_worker_kit::clock::instant_now;
 use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
@@ -131,7 +132,7 @@ impl Scene {
 }
 
 fn options(directory: &Path, cast: &Cast) -> Options {
-    let started = tokio::time::Instant::now();
+    let started = instant_now();
     Options {
         who: Introduction { name: "W".into(), region: None, specs: serde_json::Map::new() },
         slots: cast.slots,

@@ -3,6 +3,7 @@
 use super::master::StandIn;
 use crate::worker_binary;
 use muster_model::Timestamp;
+use muster_worker_kit::clock::instant_now;
 use muster_worker_kit::{http::Servers, process::Guards};
 use muster_workers::simulation::{
     Master, RegisterRequest, Secret,
@@ -88,7 +89,7 @@ impl Scene {
             slots: cast.slots,
             endpoint: endpoint.as_deref().map(Into::into),
         };
-        let started = tokio::time::Instant::now();
+        let started = instant_now();
         let now = Arc::new(move || Timestamp(started.elapsed().as_millis().try_into().unwrap()));
         let options = Options { who, output_root: cast.output_root, listener, now };
         let next = master.beside();

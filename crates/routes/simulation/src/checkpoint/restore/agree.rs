@@ -16,11 +16,11 @@ type Checked = Result<(), Problem>;
 
 /// Checks everything but ids.
 pub(super) fn check(checkpoint: &Checkpoint) -> Checked {
-    each_once(&checkpoint.workers, ("workers", "workerId"), |worker| worker.id.clone())?;
-    each_once(&checkpoint.sessions, ("sessions", "sessionId"), |session| session.id.clone())?;
-    each_once(&checkpoint.sessions, ("sessions", "outputDirectory"), |session| session.output.clone())?;
-    each_once(&checkpoint.parts, ("tasks", "taskId"), |part| part.id.clone())?;
-    each_once(&checkpoint.quarantine, ("quarantine", "id"), |entry| entry.id.clone())?;
+    each_once(&checkpoint.workers, "workers", "workerId", |worker| worker.id.clone())?;
+    each_once(&checkpoint.sessions, "sessions", "sessionId", |session| session.id.clone())?;
+    each_once(&checkpoint.sessions, "sessions", "outputDirectory", |session| session.output.clone())?;
+    each_once(&checkpoint.parts, "tasks", "taskId", |part| part.id.clone())?;
+    each_once(&checkpoint.quarantine, "quarantine", "id", |entry| entry.id.clone())?;
     tasks_belong(checkpoint)?;
     frames_stand_once(checkpoint)?;
     only_the_fit_hold(checkpoint)?;
@@ -28,14 +28,10 @@ pub(super) fn check(checkpoint: &Checkpoint) -> Checked {
 }
 
 /// Refuses the second of two rows with one key.
-pub(super) fn each_once<T, K: Eq + Hash>(
-    rows: &[T],
-    (list, key): (&str, &str),
-    of: impl Fn(&T) -> K,
-) -> Checked {
+pub(super) fn each_once<T, K: Eq + Hash>(rows: &[T], list: &str, key: &str, of: impl Fn(&T) -> K) -> Checked {
     let mut seen = HashSet::new();
     match rows.iter().position(|row| !seen.insert(of(row))) {
-        Some(index) => Err(refuse(list, index, (key, "stands there twice"))),
+        Some(index) => Err(refuse(list, index, key, "stands there twice")),
         None => Ok(()),
     }
 }
@@ -44,7 +40,7 @@ fn tasks_belong(checkpoint: &Checkpoint) -> Checked {
     let sessions: HashMap<&SessionId, &SessionRecord> =
         checkpoint.sessions.iter().map(|session| (&session.id, session)).collect();
     for (index, part) in checkpoint.parts.iter().enumerate() {
-        let refuse = |key: &str, detail: &str| Err(refuse("tasks", index, (key, detail)));
+        let refuse = |key: &str, detail: &str| Err(refuse("tasks", index, key, detail));
         let Some(session) = sessions.get(&part.id.session) else {
             return refuse("sessionId", "is no session of this checkpoint");
         };
@@ -75,12 +71,12 @@ fn frames_stand_once(checkpoint: &Checkpoint) -> Checked {
         parts.sort_unstable_by_key(|(_, part)| part.range.start);
         if let Some(pair) = parts.windows(2).find(|pair| pair[0].1.range.end > pair[1].1.range.start) {
             let detail = format!("overlaps with that of {}", pair[0].1.id);
-            return Err(refuse("tasks", pair[1].0, ("frameRange", &detail)));
+            return Err(refuse("tasks", pair[1].0, "frameRange", &detail));
         }
         let frames: u64 = parts.iter().map(|(_, part)| part.range.len()).sum();
         if (session.open || session.status == SessionStatus::Completed) && frames != session.total_frames {
             let detail = format!("is {}, but its tasks have {frames} frames", session.total_frames);
-            return Err(refuse("sessions", index, ("totalFrames", &detail)));
+            return Err(refuse("sessions", index, "totalFrames", &detail));
         }
         for (key, status, said) in [
             ("completedFrames", FrameTaskStatus::Completed, session.completed_frames),
@@ -90,7 +86,7 @@ fn frames_stand_once(checkpoint: &Checkpoint) -> Checked {
             let frames: u64 = such.map(|(_, part)| part.range.len()).sum();
             if frames != said {
                 let detail = format!("is {said}, but its {} tasks have {frames}", status.as_str());
-                return Err(refuse("sessions", index, (key, &detail)));
+                return Err(refuse("sessions", index, key, &detail));
             }
         }
     }
@@ -104,7 +100,7 @@ fn only_the_fit_hold(checkpoint: &Checkpoint) -> Checked {
     let held = |part: &Part| is(part, &[FrameTaskStatus::Assigned, FrameTaskStatus::Running]);
     let stray = |part: &Part| held(part) && part.cut.as_ref().is_some_and(|task| !fit.contains(&task.worker));
     match checkpoint.parts.iter().position(stray) {
-        Some(index) => Err(refuse("tasks", index, ("workerId", "is no worker that may hold a task"))),
+        Some(index) => Err(refuse("tasks", index, "workerId", "is no worker that may hold a task")),
         None => Ok(()),
     }
 }
@@ -117,7 +113,7 @@ fn fragments_are_those_of_completed_tasks(checkpoint: &Checkpoint) -> Checked {
     let paths = done.filter_map(|task| Some(fragment_path(sessions.get(&task.id.session)?, task)));
     let mut expected: HashSet<String> = paths.collect();
     if let Some(index) = checkpoint.fragments.iter().position(|path| !expected.remove(path)) {
-        return Err(refuse("manifestFragments", index, ("", "is of no completed task")));
+        return Err(refuse("manifestFragments", index, "", "is of no completed task"));
     }
     match expected.into_iter().min() {
         Some(path) => Err(Problem::unprocessable(

@@ -34,17 +34,17 @@ impl Checkpoint {
         fields.required("metricsSnapshot")?.fields()?;
         let farm = FarmRecord {
             paused: fields.boolean("paused")?,
-            next_chunk: field::whole(&allocator, "nextChunkId", (1, i64::MAX))?,
-            next_id: field::whole(&allocator, "nextRangeStart", (1, i64::MAX))?,
+            next_chunk: field::whole(&allocator, "nextChunkId", 1..=i64::MAX)?,
+            next_id: field::whole(&allocator, "nextRangeStart", 1..=i64::MAX)?,
         };
         let sessions = fields.items("sessions", usize::MAX)?;
         let sessions = sessions.iter().zip(1..).map(|(item, seq)| row::session(item, seq));
         let number = |item: &muster_http::Item<'_>| item.integer_in(1..=i64::MAX).map(i64::unsigned_abs);
         let checkpoint = Self {
-            epoch: field::whole(fields, "epoch", (0, EPOCH_MAX))?,
+            epoch: field::whole(fields, "epoch", 0..=EPOCH_MAX)?,
             taken_at: field::moment(fields, "takenAt")?,
             farm,
-            chunk_size: field::whole(&allocator, "chunkSize", (1, i64::MAX))?,
+            chunk_size: field::whole(&allocator, "chunkSize", 1..=i64::MAX)?,
             workers: field::list(fields, "workers", row::worker)?,
             sessions: sessions.collect::<Result<_, _>>()?,
             parts: field::list(fields, "tasks", row::part)?,
@@ -76,7 +76,7 @@ impl Checkpoint {
 }
 
 /// The problem of a row's field; `detail` goes on after its path.
-pub(super) fn refuse(list: &str, index: usize, (key, detail): (&str, &str)) -> Problem {
+pub(super) fn refuse(list: &str, index: usize, key: &str, detail: &str) -> Problem {
     let dot = if key.is_empty() { "" } else { "." };
     Problem::unprocessable(format!("checkpoint.distributed.{list}[{index}]{dot}{key}"), detail)
 }

@@ -5,10 +5,11 @@ use muster_http::{Fields, Item, Problem};
 use muster_manifest::is_worker_id;
 use muster_model::{Digest, FrameRange, FrameTaskId, IdRange, Name, SessionId, Timestamp};
 use serde_json::Value;
+use std::ops::RangeInclusive;
 
-/// A whole number from `least` on.
-pub(super) fn whole(fields: &Fields<'_>, key: &str, (least, most): (i64, i64)) -> Result<u64, Problem> {
-    fields.integer_in(key, least..=most).map(i64::unsigned_abs)
+/// A whole number within bounds.
+pub(super) fn whole(fields: &Fields<'_>, key: &str, bounds: RangeInclusive<i64>) -> Result<u64, Problem> {
+    fields.integer_in(key, bounds).map(i64::unsigned_abs)
 }
 
 /// A small whole number from `least` on.
@@ -57,23 +58,23 @@ pub(super) fn opt_text(fields: &Fields<'_>, key: &str) -> Result<Option<Box<str>
 }
 
 /// `[start, end]`, half-open and not empty.
-pub(super) fn pair(item: &Item<'_>, (least, most): (i64, i64)) -> Result<(u64, u64), Problem> {
+pub(super) fn pair(item: &Item<'_>, bounds: RangeInclusive<i64>) -> Result<(u64, u64), Problem> {
     let [start, end] = &item.items(2)?[..] else { return Err(item.refuse("must be [start, end]")) };
-    let number = |item: &Item<'_>| item.integer_in(least..=most).map(i64::unsigned_abs);
+    let number = |item: &Item<'_>| item.integer_in(bounds.clone()).map(i64::unsigned_abs);
     let (start, end) = (number(start)?, number(end)?);
     if start < end { Ok((start, end)) } else { Err(item.refuse("must begin before it ends")) }
 }
 
 /// Frames of a session.
 pub(super) fn frames(fields: &Fields<'_>, key: &str) -> Result<FrameRange, Problem> {
-    let (start, end) = pair(&fields.required(key)?, (0, limit::FRAMES))?;
+    let (start, end) = pair(&fields.required(key)?, 0..=limit::FRAMES)?;
     Ok(FrameRange { start, end })
 }
 
 /// `chunkId` and `range` of granted ids.
 pub(super) fn ids(fields: &Fields<'_>) -> Result<IdRange, Problem> {
-    let (start, end) = pair(&fields.required("range")?, (1, i64::MAX))?;
-    Ok(IdRange { chunk: whole(fields, "chunkId", (1, i64::MAX))?, start, end })
+    let (start, end) = pair(&fields.required("range")?, 1..=i64::MAX)?;
+    Ok(IdRange { chunk: whole(fields, "chunkId", 1..=i64::MAX)?, start, end })
 }
 
 /// What a worker is called.

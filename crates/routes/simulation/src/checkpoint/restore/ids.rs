@@ -15,8 +15,8 @@ type Checked = Result<(), Problem>;
 
 /// Checks all ids.
 pub(super) fn check(checkpoint: &Checkpoint) -> Checked {
-    each_once(&checkpoint.chunks, ("chunks", "chunkId"), |chunk| chunk.ids.chunk)?;
-    each_once(&checkpoint.replays, ("replays", "newChunkId"), |replay| replay.new)?;
+    each_once(&checkpoint.chunks, "chunks", "chunkId", |chunk| chunk.ids.chunk)?;
+    each_once(&checkpoint.replays, "replays", "newChunkId", |replay| replay.new)?;
     let known = Known::of(checkpoint);
     none_overlap(checkpoint)?;
     checkpoint.chunks.iter().enumerate().try_for_each(|(index, chunk)| known.chunk_fits(index, chunk))?;
@@ -35,17 +35,17 @@ fn none_overlap(checkpoint: &Checkpoint) -> Checked {
     let beyond = |chunk: &ChunkRecord| chunk.ids.end > checkpoint.farm.next_id;
     if let Some((index, _)) = chunks.iter().find(|(_, chunk)| beyond(chunk)) {
         let detail = format!("must lie below nextRangeStart, which is {}", checkpoint.farm.next_id);
-        return Err(refuse("chunks", *index, ("range", &detail)));
+        return Err(refuse("chunks", *index, "range", &detail));
     }
     let late = |chunk: &ChunkRecord| chunk.ids.chunk >= checkpoint.farm.next_chunk;
     if let Some((index, _)) = chunks.iter().find(|(_, chunk)| late(chunk)) {
         let detail = format!("must be below nextChunkId, which is {}", checkpoint.farm.next_chunk);
-        return Err(refuse("chunks", *index, ("chunkId", &detail)));
+        return Err(refuse("chunks", *index, "chunkId", &detail));
     }
     match chunks.windows(2).find(|pair| pair[0].1.ids.end > pair[1].1.ids.start) {
         Some(pair) => {
             let detail = format!("must begin after that of chunk {}", pair[0].1.ids.chunk);
-            Err(refuse("chunks", pair[1].0, ("range", &detail)))
+            Err(refuse("chunks", pair[1].0, "range", &detail))
         }
         None => Ok(()),
     }
@@ -70,7 +70,7 @@ impl<'a> Known<'a> {
 
     /// Ids that are not retired are those of the attempt that holds or completed their task.
     fn chunk_fits(&self, index: usize, chunk: &ChunkRecord) -> Checked {
-        let refuse = |key: &str, detail: &str| Err(refuse("chunks", index, (key, detail)));
+        let refuse = |key: &str, detail: &str| Err(refuse("chunks", index, key, detail));
         let Some(session) = self.sessions.get(&chunk.task.session) else {
             return refuse("taskId", "is of no session of this checkpoint");
         };
@@ -99,7 +99,7 @@ impl<'a> Known<'a> {
     /// A task's own ids were granted to its worker for its attempt, and are in the state that goes with it. The later half
     /// of a range names the ids of the range it was part of, until it is given out (S26b).
     fn task_fits(&self, index: usize, task: &FrameTaskRecord) -> Checked {
-        let refuse = |detail: &str| Err(refuse("tasks", index, ("globalIdChunk", detail)));
+        let refuse = |detail: &str| Err(refuse("tasks", index, "globalIdChunk", detail));
         let Some(chunk) = self.chunks.get(&task.ids.chunk) else {
             return refuse("is not among the chunks");
         };
@@ -122,7 +122,7 @@ impl<'a> Known<'a> {
 
     fn replays_fit(&self, checkpoint: &Checkpoint) -> Checked {
         for (index, replay) in checkpoint.replays.iter().enumerate() {
-            let refuse = |key: &str, detail: &str| Err(refuse("replays", index, (key, detail)));
+            let refuse = |key: &str, detail: &str| Err(refuse("replays", index, key, detail));
             let task = FrameTaskId { session: replay.session.clone(), start: replay.range.start };
             let chunk = |number: u64| self.chunks.get(&number);
             // A task may have been halved since (S26b).
@@ -147,7 +147,7 @@ impl<'a> Known<'a> {
             let EntryId::Chunk(number) = entry.id else { continue };
             let in_use = self.chunks.get(&number).is_some_and(|chunk| chunk.state != ChunkState::Retired);
             if in_use || number == 0 || number >= checkpoint.farm.next_chunk {
-                return Err(refuse("quarantine", index, ("id", "must be of a chunk that is retired")));
+                return Err(refuse("quarantine", index, "id", "must be of a chunk that is retired"));
             }
         }
         Ok(())

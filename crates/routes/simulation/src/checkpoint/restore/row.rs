@@ -19,7 +19,7 @@ pub(super) struct Part {
 pub(super) fn worker(item: &Item<'_>) -> Result<RendererRecord, Problem> {
     let fields = item.fields()?;
     fields.optional("currentTask").map(|item| field::task(&item)).transpose()?;
-    fields.optional("frameRange").map(|item| field::pair(&item, (0, limit::FRAMES))).transpose()?;
+    fields.optional("frameRange").map(|item| field::pair(&item, 0..=limit::FRAMES)).transpose()?;
     fields.opt_non_negative("queueRatio")?;
     fields.opt_integer_in("lastFrame", 0..=i64::MAX)?;
     let slots = fields.integer_in("slots", 1..=limit::SLOTS)?;
@@ -51,12 +51,12 @@ pub(super) fn session(item: &Item<'_>, seq: u64) -> Result<SessionRecord, Proble
         id: field::session(&fields, "sessionId")?,
         seq,
         status,
-        total_frames: field::whole(&fields, "totalFrames", (1, limit::FRAMES))?,
-        frames_per_task: field::whole(&fields, "framesPerTask", (1, limit::FRAMES))?,
+        total_frames: field::whole(&fields, "totalFrames", 1..=limit::FRAMES)?,
+        frames_per_task: field::whole(&fields, "framesPerTask", 1..=limit::FRAMES)?,
         strict: fields.choice("qualityMode", &["strict", "relaxed"])? == "strict",
         output: field::directory(&fields, "outputDirectory")?,
         digest: field::digest(&fields.required("digest")?)?,
-        completed_frames: field::whole(&fields, "completedFrames", (0, limit::FRAMES))?,
+        completed_frames: field::whole(&fields, "completedFrames", 0..=limit::FRAMES)?,
         failed_frames: field::opt_whole(&fields, "failedFrames", limit::FRAMES)?,
         open: !status.is_ended(),
         created_at: field::moment(&fields, "createdAt")?,
@@ -99,7 +99,7 @@ pub(super) fn part(item: &Item<'_>) -> Result<Part, Problem> {
         granted_at: field::moment(&fields, "grantedAt")?,
         confirmed_at: fields.opt_timestamp("confirmedAt")?,
         ended_at: fields.opt_timestamp("endedAt")?,
-        dropped: field::whole(&fields, "droppedFrames", (0, limit::WHOLE))?,
+        dropped: field::whole(&fields, "droppedFrames", 0..=limit::WHOLE)?,
         digest: fields.optional("digest").map(|item| field::digest(&item)).transpose()?,
         error: field::opt_text(&fields, "error")?,
         result: field::opt_object(&fields, "result")?,
@@ -130,8 +130,8 @@ pub(super) fn replay(item: &Item<'_>) -> Result<ReplayRecord, Problem> {
     Ok(ReplayRecord {
         session: field::session(&fields, "sessionId")?,
         range: field::frames(&fields, "frameRange")?,
-        retired: field::whole(&fields, "retiredChunkId", (1, i64::MAX))?,
-        new: field::whole(&fields, "newChunkId", (1, i64::MAX))?,
+        retired: field::whole(&fields, "retiredChunkId", 1..=i64::MAX)?,
+        new: field::whole(&fields, "newChunkId", 1..=i64::MAX)?,
         at: field::moment(&fields, "at")?,
     })
 }
@@ -151,7 +151,7 @@ pub(super) fn entry(item: &Item<'_>) -> Result<QuarantineRecord, Problem> {
         output: field::directory(&fields, "outputDirectory")?,
         worker,
         moved: fields.boolean("moved")?,
-        files: field::whole(&fields, "files", (0, i64::MAX))?,
+        files: field::whole(&fields, "files", 0..=i64::MAX)?,
         confirmed: field::opt_text(&fields, "confirmed")?,
         at: field::moment(&fields, "at")?,
     })

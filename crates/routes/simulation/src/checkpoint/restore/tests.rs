@@ -28,14 +28,14 @@ fn session(id: &str, status: &str) -> Value {
         "error": null, "digest": digest, "body": body})
 }
 
-fn task(start: u64, status: &str, (attempt, chunk): (u16, u64)) -> Value {
+fn task(start: u64, status: &str, attempt: u16, chunk: u64) -> Value {
     json!({"taskId": format!("s1.{start:08}"), "sessionId": "s1", "frameRange": [start, start + 10], "status": status,
         "globalIdChunk": {"chunkId": chunk, "range": [chunk * 1000, chunk * 1000 + 1000]}, "attempt": attempt,
         "failures": 0, "losers": ["w2"], "workerId": "w1", "createdAt": 1, "grantedAt": 2, "confirmedAt": 3,
         "endedAt": null, "droppedFrames": 0, "digest": null, "error": null, "result": null})
 }
 
-fn chunk(number: u64, task: &str, (attempt, state): (u16, &str)) -> Value {
+fn chunk(number: u64, task: &str, attempt: u16, state: &str) -> Value {
     json!({"chunkId": number, "range": [number * 1000, number * 1000 + 1000], "taskId": task, "workerId": "w1",
         "attempt": attempt, "state": state, "reason": null, "at": 4})
 }
@@ -46,7 +46,7 @@ fn golden() -> Value {
     running["completedFrames"] = json!(10);
     let mut cancelled = session("s0", "cancelled");
     cancelled["endedAt"] = json!(8);
-    let mut done = task(0, "completed", (1, 1));
+    let mut done = task(0, "completed", 1, 1);
     (done["endedAt"], done["digest"]) = (json!(7), json!("0f".repeat(16)));
     done["result"] = json!("{\"poseFiles\":[]}");
     let uncut = json!({"taskId": "s1.00000030", "sessionId": "s1", "frameRange": [30, 40], "globalIdChunk": null,
@@ -55,10 +55,10 @@ fn golden() -> Value {
         "epoch": 6, "takenAt": 100, "paused": true, "metricsSnapshot": {},
         "workers": [worker("w1", "Healthy"), worker("w2", "Lost"), worker("w3", "zombie")],
         "sessions": [cancelled, running],
-        "tasks": [done, task(10, "running", (2, 3)), task(20, "lost", (1, 4)), uncut],
-        "chunks": [chunk(1, "s1.00000000", (1, "used")), chunk(2, "s1.00000010", (1, "retired")),
-            chunk(3, "s1.00000010", (2, "live")), chunk(4, "s1.00000020", (1, "retired")),
-            chunk(5, "s0.00000000", (1, "retired"))],
+        "tasks": [done, task(10, "running", 2, 3), task(20, "lost", 1, 4), uncut],
+        "chunks": [chunk(1, "s1.00000000", 1, "used"), chunk(2, "s1.00000010", 1, "retired"),
+            chunk(3, "s1.00000010", 2, "live"), chunk(4, "s1.00000020", 1, "retired"),
+            chunk(5, "s0.00000000", 1, "retired")],
         "replays": [{"sessionId": "s1", "frameRange": [10, 20], "retiredChunkId": 2, "newChunkId": 3, "at": 4}],
         "quarantine": [{"id": "chunk-2", "sessionId": "s1", "outputDirectory": "session_s1", "workerId": "w2",
             "moved": true, "files": 3, "confirmed": "seen", "at": 5}, {"id": "worker-w2.s1", "sessionId": "s1",

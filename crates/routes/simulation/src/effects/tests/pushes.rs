@@ -1,12 +1,12 @@
 //! S3: tasks are brought to workers that can be reached.
 
-use super::super::push::{Courier, Errand, Push, PushError, SIGNATURE};
+use super::super::push::{Courier, Errand, Push, PushError, SIGNATURE, Target};
 use super::*;
 use axum::{
     Router,
     body::Bytes,
-    extract::{OriginalUri, State},
-    http::{HeaderMap, Method, StatusCode, header::LOCATION},
+    extract::{Request, State},
+    http::{StatusCode, header::LOCATION},
     response::{IntoResponse, Response},
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -37,14 +37,12 @@ async fn endpoint(answer: Answer) -> (String, UnboundedReceiver<Sent>) {
     (address, kept)
 }
 
-async fn take(
-    State((keep, answer)): State<(UnboundedSender<Sent>, Answer)>,
-    (method, OriginalUri(uri)): (Method, OriginalUri),
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let signature = headers.get(SIGNATURE).map(|value| value.to_str().unwrap().to_owned());
-    let (path, signature) = (format!("{method} {}", uri.path()), signature.unwrap_or_default());
+async fn take(State((keep, answer)): State<(UnboundedSender<Sent>, Answer)>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let signature = parts.headers.get(SIGNATURE).map(|value| value.to_str().unwrap().to_owned());
+    let path = format!("{} {}", parts.method, parts.uri.path());
+    let signature = signature.unwrap_or_default();
     let _ = keep.send(Sent { path, signature, body });
     answer()
 }
@@ -153,7 +151,11 @@ async fn a_slow_endpoint_holds_up_nobody_else() {
 
 async fn bring(courier: &Courier, endpoint: &str) -> Result<(), PushError> {
     let worker = name("W1");
-    let push = Push { errand: Errand::Task, worker: &worker, endpoint, key: &[7; 32], body: "{}".into() };
+    let push = Push {
+        errand: Errand::Task,
+        target: Target { worker: &worker, endpoint, key: &[7; 32] },
+        body: "{}".into(),
+    };
     courier.bring(&push).await
 }
 

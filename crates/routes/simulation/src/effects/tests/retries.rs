@@ -3,18 +3,18 @@
 use super::super::persist::Trouble;
 use super::*;
 use crate::output::OutputError;
+use muster_coordinator::instant_now;
 use muster_coordinator::{Lead, LeaseTimes, Refusal};
 use muster_model::Millis;
 use muster_store::Candidate;
 use std::{cell::Cell, io};
-use tokio::time::Instant;
 
 /// S15: an effect is not lost to a full disk; pauses grow from a second to a minute.
 #[tokio::test(start_paused = true)]
 async fn a_full_disk_is_waited_for() {
     let world = World::new().await;
     let runner = world.runner();
-    let (tries, began) = (Cell::new(0), Instant::now());
+    let (tries, began) = (Cell::new(0), instant_now());
     let done = runner.persist("test", world.coordinator.epoch(), || async {
         tries.set(tries.get() + 1);
         if tries.get() <= 8 { Err(full().into()) } else { Ok("done") }
