@@ -8,8 +8,13 @@ use super::{
     server::{ADMIN_TOKEN, Server},
     stopwatch::{busy, now},
 };
+use muster_contract_pool::{
+    Assignment, BatchRequest, JobRequest, RegisterRequest, SubmitRequest, SubmittedItem, WorkAnswer,
+    WorkRequest, WorkerSummary, to_bytes,
+};
 use muster_proof::{KeyPair, PublicKey, signed_bytes};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::{
     sync::{
         Arc,
@@ -177,11 +182,12 @@ impl Producer {
 
 impl Side for Producer {
     fn step(&mut self, batch: usize) -> usize {
+        let job = JobRequest::new(PAYLOAD.into());
         if batch == 1 {
-            self.connection.post_text("/jobs", &self.token, &format!("{{\"payload\":{PAYLOAD}}}"));
+            self.connection.post_text("/jobs", &self.token, &text(&job));
         } else {
-            let jobs = vec![format!("{{\"payload\":{PAYLOAD}}}"); batch].join(",");
-            self.connection.post_text("/jobs/batch", &self.token, &format!("{{\"jobs\":[{jobs}]}}"));
+            let jobs = BatchRequest { jobs: vec![job; batch] };
+            self.connection.post_text("/jobs/batch", &self.token, &text(&jobs));
         }
         batch
     }
@@ -193,7 +199,7 @@ struct Worker {
     pair: KeyPair,
     id: u64,
     /// Results to hand in with the next call.
-    results: Vec<String>,
+    results: Vec<SubmitRequest>,
 }
 
 impl Worker {
@@ -201,37 +207,49 @@ impl Worker {
         let token = user(server, admin, &format!("owner-{number}"), "WORKER_OWNER");
         let pair = KeyPair::from_seed(&[u8::try_from(number).unwrap_or(0); 32]);
         let mut connection = Connection::open(server.address);
-        let worker = json!({"name": format!("worker-{number}"), "public_key": pair.public_text(),
-            "specs_json": {"slots": slots}});
-        let id = connection.post_with("/workers/register", &token, &worker.to_string())["id"].as_u64();
-        Self { connection, token, pair, id: id.expect("a worker has an id"), results: Vec::new() }
+        let worker = RegisterRequest {
+            name: format!("worker-{number}").into(),
+            region: None,
+            specs_json: Some(format!("{{\"slots\":{slots}}}").as_str().into()),
+            public_key: Some(pair.public_text().into()),
+        };
+        let answer = connection.post_text("/workers/register", &token, &text(&worker));
+        let id = WorkerSummary::read(answer.as_bytes(), false).expect("a worker").id;
+        Self { connection, token, pair, id, results: Vec::new() }
     }
 
-    fn result(&self, assignment: &Value) -> String {
-        let (id, nonce) = (assignment["assignment_id"].as_u64(), assignment["nonce"].as_str());
-        let (id, nonce) = (id.expect("an id"), nonce.expect("a nonce"));
-        let signature = self.pair.sign(&signed_bytes(id, nonce, Some("h"))).to_text();
-        let worker = self.id;
-        format!(
-            r#"{{"worker_id":{worker},"assignment_id":{id},"nonce":"{nonce}","signature":"{signature}","output":{{"ok":true}},"output_hash":"h"}}"#
-        )
+    fn result(&self, assignment: &Assignment) -> SubmitRequest {
+        let result = SubmitRequest {
+            worker_id: Some(self.id),
+            assignment_id: assignment.assignment_id,
+            nonce: assignment.nonce.as_str().into(),
+            output: Some("{\"ok\":true}".into()),
+            output_hash: Some("h".into()),
+            ..SubmitRequest::default()
+        };
+        result.signed(&self.pair)
     }
 }
 
 impl Side for Worker {
     /// Hands in what was taken before and takes the next; what is acknowledged counts.
     fn step(&mut self, batch: usize) -> usize {
-        let (id, handed) = (self.id, self.results.len());
-        let results = std::mem::take(&mut self.results).join(",");
-        let body =
-            format!(r#"{{"worker_id":{id},"submit":[{results}],"max":{batch},"start":true,"wait_ms":100}}"#);
-        let answer = self.connection.post_with("/jobs/work", &self.token, &body);
-        let taken = answer["submitted"].as_array().into_iter().flatten();
-        assert!(taken.clone().all(|item| item["status"] == "completed"), "{answer}");
-        let assignments = answer["assignments"].as_array().cloned().unwrap_or_default();
+        let (worker_id, handed) = (self.id, self.results.len());
+        let submit = std::mem::take(&mut self.results);
+        let max = u32::try_from(batch).unwrap_or(u32::MAX);
+        let body = WorkRequest { worker_id, submit, max, wait_ms: 100, start: true };
+        let answer = self.connection.post_text("/jobs/work", &self.token, &text(&body));
+        let WorkAnswer { submitted, assignments } =
+            WorkAnswer::read(answer.as_bytes()).expect("an answer for a worker");
+        let is_taken = |item: &SubmittedItem| matches!(item, SubmittedItem::Taken(_));
+        assert!(submitted.iter().all(is_taken), "{answer}");
         self.results = assignments.iter().map(|assignment| self.result(assignment)).collect();
         handed
     }
+}
+
+fn text(body: &impl Serialize) -> String {
+    String::from_utf8(to_bytes(body)).expect("JSON is text")
 }
 
 /// Makes a user and logs it in.

@@ -1,10 +1,12 @@
 //! The pool in the world: owners with workers of every kind, and the people who hand in jobs.
 
+mod keys;
 mod nature;
 mod patron;
 mod plain;
 mod real;
 mod rig;
+mod wire;
 
 pub(crate) use patron::{Duty, Patron, PoolView};
 pub(crate) use rig::Rig;
@@ -54,7 +56,7 @@ impl Pool {
         for owner in 0..plan.owners {
             let workers = 1 + usize::from(scene.dice.chance(plan.seconds));
             for _ in 0..workers {
-                let rig = Rig::new((members.len(), owner), scene);
+                let rig = Rig::new(members.len(), owner, scene);
                 members.push(Member::new(rig, scene));
             }
         }

@@ -28,6 +28,8 @@ pub(crate) struct Scene {
     pub(crate) gossip: Vec<Completion>,
     /// Assignments that workers of the pool got, for those who hand in what is another's.
     pub(crate) overheard: Vec<PoolHandout>,
+    /// Set when somebody read something else in a message than was said.
+    pub(crate) misread: Option<String>,
     /// The faults have stopped; what is left must come to its end.
     pub(crate) calm: bool,
 }
@@ -54,6 +56,7 @@ impl Scene {
             plan,
             gossip: Vec::new(),
             overheard: Vec::new(),
+            misread: None,
             calm: false,
         }
     }
@@ -71,6 +74,11 @@ impl Scene {
     /// How long something may be away: mostly not for long, now and then until agents are degraded (N20).
     pub(crate) fn outage_ms(&mut self, usual: i64) -> i64 {
         if self.dice.chance(100) { 300_000 } else { usual }
+    }
+
+    /// Notes that a message was misread; the world fails after this step.
+    pub(crate) fn misread(&mut self, what: impl FnOnce() -> String) {
+        self.misread.get_or_insert_with(what);
     }
 
     pub(crate) fn count(&mut self, what: &'static str) {

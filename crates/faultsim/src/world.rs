@@ -98,6 +98,9 @@ impl World {
         // Servers look at each other all the time; nothing of what is checked changes by that.
         let is_routine = matches!(happening, Happening::Server(_));
         self.happen(happening)?;
+        if let Some(what) = self.scene.misread.take() {
+            return Err(Broken::new("misread", what));
+        }
         if is_routine {
             return Ok(Some(false));
         }

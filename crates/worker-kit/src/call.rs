@@ -2,10 +2,10 @@
 
 use crate::{
     Text,
-    http::{self, Manner, Servers, Unanswered, because, detail, retry_after},
+    http::{self, Manner, Servers, Unanswered, because, detail, detail_of, retry_after_in},
 };
 use muster_model::Millis;
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, header::HeaderMap};
 use std::{fmt::Display, time::Duration};
 
 /// The reason why a call did not do what it was for.
@@ -98,8 +98,22 @@ pub async fn understand(answer: Response) -> Result<Vec<u8>, Trouble> {
     understand_up_to(BODY_BYTES_MAX, answer).await?.ok_or(Trouble::NoAnswer(None))
 }
 
+/// Returns the body of a successful response that was received as a whole.
+///
+/// # Errors
+/// The response is not a success.
+pub fn understand_whole(status: StatusCode, headers: &HeaderMap, body: Vec<u8>) -> Result<Vec<u8>, Trouble> {
+    match trouble_of(status, headers) {
+        Some(Trouble::Refused(refusal)) => {
+            Err(Trouble::Refused(Refusal { detail: detail_of(&body).into(), ..refusal }))
+        }
+        Some(trouble) => Err(trouble),
+        None => Ok(body),
+    }
+}
+
 async fn understand_up_to(bytes_max: usize, mut answer: Response) -> Result<Option<Vec<u8>>, Trouble> {
-    match trouble_of(&answer) {
+    match trouble_of(answer.status(), answer.headers()) {
         Some(Trouble::Refused(refusal)) => {
             return Err(Trouble::Refused(Refusal { detail: detail(answer).await.into(), ..refusal }));
         }
@@ -128,9 +142,9 @@ pub fn read<T, E: Display>(bytes: &[u8], reader: impl Fn(&[u8]) -> Result<T, E>)
 }
 
 /// The meaning of a status; nothing for a success. A redirect is not a success: some page is not the server.
-fn trouble_of(answer: &Response) -> Option<Trouble> {
-    let later = || Trouble::NoAnswer(retry_after(answer).map(millis));
-    match answer.status() {
+fn trouble_of(status: StatusCode, headers: &HeaderMap) -> Option<Trouble> {
+    let later = || Trouble::NoAnswer(retry_after_in(headers).map(millis));
+    match status {
         status if status.is_success() => None,
         StatusCode::UNAUTHORIZED => Some(Trouble::Unauthorized),
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => Some(later()),

@@ -6,7 +6,10 @@ mod servers;
 pub use ask::{Manner, Unanswered};
 pub use servers::{NotAServer, Servers};
 
-use reqwest::{Client, ClientBuilder, Response, Url, header::RETRY_AFTER};
+use reqwest::{
+    Client, ClientBuilder, Response, Url,
+    header::{HeaderMap, RETRY_AFTER},
+};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -40,7 +43,17 @@ pub async fn detail(answer: Response) -> String {
 /// The type of a problem, empty where it has none, and what it says.
 async fn refusal(mut answer: Response) -> (String, String) {
     let bytes = body(&mut answer, DETAIL_BYTES_MAX).await.ok().flatten().unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
+    kind_and_detail(&bytes)
+}
+
+/// The `detail` of a problem; a text that is no problem is its own detail.
+#[must_use]
+pub fn detail_of(body: &[u8]) -> String {
+    kind_and_detail(body).1
+}
+
+fn kind_and_detail(body: &[u8]) -> (String, String) {
+    let text = String::from_utf8_lossy(body);
     let problem: Option<Value> = serde_json::from_str(&text).ok();
     let member = |name| problem.as_ref().and_then(|problem| problem.get(name)?.as_str());
     let detail = member("detail").unwrap_or(&text).chars().take(DETAIL_CHARS_MAX).collect();
@@ -62,7 +75,12 @@ pub async fn body(answer: &mut Response, bytes_max: usize) -> reqwest::Result<Op
 /// Pause that a server asks for (`Retry-After`).
 #[must_use]
 pub fn retry_after(answer: &Response) -> Option<Duration> {
-    let seconds = answer.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    retry_after_in(answer.headers())
+}
+
+/// Pause that the headers of a response ask for.
+pub(crate) fn retry_after_in(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 

@@ -36,6 +36,26 @@ pub enum WireMutant {
     MaxJobsOffByOne,
     /// An event id that was used for another event is answered 503, as if it would be taken later (N5).
     IdConflictSaidBusy,
+    /// The refusal of an identical submission has no header (P8).
+    PoolIdenticalHeaderDropped,
+    /// `Assignment already submitted` has the status of a mistake (P8).
+    PoolAlreadySubmittedStatus,
+    /// An assignment has no nonce (P6).
+    PoolNonceDropped,
+    /// The hash of an output counts as absent (P7).
+    PoolOutputHashIgnored,
+    /// The error of a result counts as absent (P8).
+    PoolErrorMessageIgnored,
+    /// A job without `max_attempts` is tried once (P13).
+    PoolMaxAttemptsDefault,
+    /// The highest priority is refused (P13).
+    PoolPriorityLimit,
+    /// Every worker has one slot (P3).
+    PoolSlotsIgnored,
+    /// A call for work asks for one assignment more (P19).
+    PoolWorkMaxOffByOne,
+    /// A refused result among several is not marked as identical (P19).
+    PoolItemIdenticalDropped,
 }
 
 impl WireMutant {
@@ -56,6 +76,16 @@ impl WireMutant {
         Self::FailureReadAsSuccess,
         Self::MaxJobsOffByOne,
         Self::IdConflictSaidBusy,
+        Self::PoolIdenticalHeaderDropped,
+        Self::PoolAlreadySubmittedStatus,
+        Self::PoolNonceDropped,
+        Self::PoolOutputHashIgnored,
+        Self::PoolErrorMessageIgnored,
+        Self::PoolMaxAttemptsDefault,
+        Self::PoolPriorityLimit,
+        Self::PoolSlotsIgnored,
+        Self::PoolWorkMaxOffByOne,
+        Self::PoolItemIdenticalDropped,
     ];
 }
 

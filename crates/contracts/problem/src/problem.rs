@@ -1,6 +1,9 @@
 //! What a caller is told when a request is refused (I9, RFC 9457).
 
-use axum_core::response::{IntoResponse, Response};
+use axum_core::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -112,6 +115,18 @@ impl Problem {
         self
     }
 
+    /// The response as status, headers and bytes.
+    #[must_use]
+    pub fn to_http(&self) -> http::Response<Vec<u8>> {
+        let mut response = http::Response::new(self.body().into_bytes());
+        *response.status_mut() = self.0.status;
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+        if let Some((name, value)) = self.0.header.clone() {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+
     /// Names the field that is to blame.
     pub(crate) fn blaming(mut self, field: String) -> Self {
         self.0.field = Some(field);
@@ -121,10 +136,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.0.status, [(header::CONTENT_TYPE, MEDIA_TYPE)], self.body()).into_response();
-        if let Some((name, value)) = self.0.header.clone() {
-            response.headers_mut().insert(name, value);
-        }
+        let mut response = self.to_http().map(Body::from);
         response.extensions_mut().insert(self);
         response
     }

@@ -2,7 +2,10 @@
 
 mod operate;
 
-use super::rig::{MEMORY, REGIONS};
+use super::{
+    rig::{MEMORY, REGIONS},
+    wire::{self, PAYLOAD},
+};
 use crate::{
     network::{Sender, Ticket},
     scene::{Happening, Scene},
@@ -33,9 +36,16 @@ pub(crate) struct Patron {
     /// Those that were not handed in yet.
     unsent: usize,
     submitting: BTreeMap<u64, usize>,
-    cancelling: BTreeMap<u64, (PoolJobId, Option<UserId>)>,
+    cancelling: BTreeMap<u64, Cancellation>,
     /// Whether everything was put in order: whatever was under way before has arrived.
     is_in_order: bool,
+}
+
+/// A job that is to be cancelled, for its client or (`None`) by an admin.
+#[derive(Clone, Copy, Debug)]
+struct Cancellation {
+    job: PoolJobId,
+    client: Option<UserId>,
 }
 
 /// What people can see of the pool.
@@ -111,13 +121,13 @@ impl Patron {
             if self.orders[n].key.is_some() {
                 self.submit(n, scene);
             }
-        } else if let Some((job, client)) = self.cancelling.remove(&exchange) {
-            self.cancel((job, client), scene);
+        } else if let Some(cancellation) = self.cancelling.remove(&exchange) {
+            self.cancel(cancellation, scene);
         }
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
-        let order = Box::new(self.orders[n].clone());
+        let Some(order) = wire::submit(&self.orders[n], scene).map(Box::new) else { return };
         if order.key.is_some() && scene.dice.chance(150) {
             // Somebody pressed the button twice.
             ask(PoolCommand::Submit(order.clone()), scene);
@@ -127,10 +137,11 @@ impl Patron {
         scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
     }
 
-    fn cancel(&mut self, (job, client): (PoolJobId, Option<UserId>), scene: &mut Scene) {
+    fn cancel(&mut self, cancellation: Cancellation, scene: &mut Scene) {
         scene.count("cancel of a pool job asked");
+        let Cancellation { job, client } = cancellation;
         let ticket = ask(PoolCommand::Cancel { job, client }, scene);
-        self.cancelling.insert(ticket.exchange, (job, client));
+        self.cancelling.insert(ticket.exchange, cancellation);
         scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
     }
 }
@@ -160,7 +171,7 @@ fn order(n: usize, scene: &mut Scene) -> PoolSubmission {
     let count = if scene.dice.chance(400) { 1 } else { scene.dice.between(2, 6) };
     let key = key.map(|key| SubmissionKey::new(&key).expect("a plain key"));
     let jobs = (0..count).map(|_| draft(scene)).collect();
-    PoolSubmission { client, key, digest: Digest(n as u128), jobs }
+    PoolSubmission { client, key, digest: Digest(0), jobs }
 }
 
 fn draft(scene: &mut Scene) -> PoolJobDraft {
@@ -177,16 +188,18 @@ fn draft(scene: &mut Scene) -> PoolJobDraft {
         _ => None,
     };
     let memory = dice.chance(250).then(|| dice.pick(&[8.0, 24.0]).copied().unwrap_or(8.0));
+    let requires_json = memory.map(|memory| format!("{{\"{MEMORY}\":{memory:?}}}").into());
     let memory = memory.map(|memory| (MEMORY.into(), Quality::Amount(Scale::new(memory))));
     let redundancy = if dice.chance(redundant) { dice.pick(redundancies).copied().unwrap_or(2) } else { 1 };
-    let attempts = dice.chance(300).then(|| dice.between(1, 5));
+    // Fewer attempts than workers are refused (P15).
+    let attempts = dice.chance(300).then(|| dice.between(1, 5).max(redundancy.into()));
     PoolJobDraft {
-        payload: "{}".into(),
+        payload: PAYLOAD.into(),
         priority: dice.pick(&[0, 0, 50, 100]).copied().unwrap_or(0),
         demand: Demand { region: region.map(Box::from), requires: Specs::new(memory.into_iter().collect()) },
-        requires_json: None,
+        requires_json,
         max_attempts: attempts.and_then(|attempts| u8::try_from(attempts).ok()),
-        timeout: dice.chance(limited).then(|| Millis(dice.between(2_000, 30_000))),
+        timeout: dice.chance(limited).then(|| Millis(1_000 * dice.between(2, 30))),
         verify_output_hash: dice.chance(300),
         redundancy,
     }

@@ -3,11 +3,16 @@
 mod mischief;
 mod work;
 
-use super::{PATIENCE_MS, nature::Nature, patron::PoolView, rig::Rig};
+use super::{
+    PATIENCE_MS,
+    nature::Nature,
+    patron::PoolView,
+    rig::Rig,
+    wire::{self, Answer},
+};
 use crate::{network::Ticket, scene::Scene};
 use muster_model::{
-    AssignmentId, Millis, PoolCommand, PoolHandout, PoolRejection, PoolReply, PoolResult, PoolWorkReply,
-    PoolWorkerId, Rejection, Reply,
+    AssignmentId, Millis, PoolCommand, PoolHandout, PoolResult, PoolWorkerId, Rejection, Reply,
 };
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -97,7 +102,7 @@ impl Plain {
             (Chore::Resume, Some(worker)) => {
                 let owner = self.rig.owner;
                 if !self.is_silent(scene) {
-                    self.call((PoolCommand::Resume { worker, owner }, Call::Resume), scene);
+                    self.call(PoolCommand::Resume { worker, owner }, Call::Resume, scene);
                 }
                 self.rig.plan(scene, (8_000, 20_000), Chore::Resume);
             }
@@ -109,23 +114,19 @@ impl Plain {
     }
 
     pub(super) fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        let result = match result {
-            Ok(Reply::Pool(reply)) => Ok(reply),
-            Err(Rejection::Pool(rejection)) => Err(rejection),
-            _ => return,
-        };
+        let Some(answer) = wire::hear(ticket, &result, scene) else { return };
         if self.asking.take_if(|asking| asking.exchange == ticket.exchange).is_some() {
-            return self.given(result, scene);
+            return self.given(answer, scene);
         }
-        match (self.calls.remove(&ticket.exchange), result) {
-            (Some(Call::Enrol), Ok(PoolReply::Worker(row))) => self.enrolled(row.id, scene),
-            (Some(Call::Enrol), Err(_)) => self.rig.plan(scene, (300, 2_000), Chore::Enrol),
-            (Some(Call::Resume), Ok(PoolReply::Assignments(handouts))) => self.take_all(&handouts, scene),
-            (Some(Call::Result(id)), Ok(_)) => self.told(id, None, scene),
-            (Some(Call::Result(id)), Err(rejection)) => self.told(id, Some(rejection), scene),
-            (Some(Call::Work(ids)), Ok(PoolReply::Worked(PoolWorkReply { results, assignments }))) => {
+        match (self.calls.remove(&ticket.exchange), answer) {
+            (Some(Call::Enrol), Answer::Worker(id)) => self.enrolled(id, scene),
+            (Some(Call::Enrol), Answer::Refused(_)) => self.rig.plan(scene, (300, 2_000), Chore::Enrol),
+            (Some(Call::Resume), Answer::Assignments(handouts)) => self.take_all(&handouts, scene),
+            (Some(Call::Result(id)), Answer::Refused(refused)) => self.answered(id, Err(refused), scene),
+            (Some(Call::Result(id)), Answer::Submitted(_)) => self.answered(id, Ok(()), scene),
+            (Some(Call::Work(ids)), Answer::Worked { results, assignments }) => {
                 for (id, outcome) in ids.into_iter().zip(results) {
-                    self.told(id, outcome.err(), scene);
+                    self.answered(id, outcome, scene);
                 }
                 self.take_all(&assignments, scene);
             }
@@ -152,7 +153,7 @@ impl Plain {
             Some(id) => self.enrolled(id, scene),
             None => {
                 let command = self.rig.registration(self.rig.key(self.key));
-                self.call((command, Call::Enrol), scene);
+                self.call(command, Call::Enrol, scene);
             }
         }
     }
@@ -181,7 +182,7 @@ impl Plain {
         !scene.calm && self.rig.nature == Nature::Slow && !self.works.is_empty()
     }
 
-    fn call(&mut self, (command, call): (PoolCommand, Call), scene: &mut Scene) {
+    fn call(&mut self, command: PoolCommand, call: Call, scene: &mut Scene) {
         let ticket = self.rig.ask(scene, command, None);
         self.calls.insert(ticket.exchange, call);
         self.rig.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
@@ -204,7 +205,7 @@ impl Plain {
     fn give_key(&mut self, scene: &mut Scene) {
         if let Some(worker) = self.id {
             let (owner, public_key) = (self.rig.owner, self.rig.key(self.key));
-            self.call((PoolCommand::SetKey { worker, owner, public_key }, Call::Key), scene);
+            self.call(PoolCommand::SetKey { worker, owner, public_key }, Call::Key, scene);
         }
     }
 
@@ -219,10 +220,9 @@ impl Plain {
     }
 
     /// What a question for work brought.
-    fn given(&mut self, result: Result<PoolReply, PoolRejection>, scene: &mut Scene) {
-        let handouts: Vec<PoolHandout> = match result {
-            Ok(PoolReply::Assignment(handout)) => handout.into_iter().collect(),
-            Ok(PoolReply::Worked(PoolWorkReply { assignments, .. })) => assignments,
+    fn given(&mut self, answer: Answer, scene: &mut Scene) {
+        let handouts: Vec<PoolHandout> = match answer {
+            Answer::Assignments(handouts) | Answer::Worked { assignments: handouts, .. } => handouts,
             _ => Vec::new(),
         };
         let before = self.works.len();

@@ -2,9 +2,8 @@
 
 mod disk;
 mod exchange;
-mod translate;
 
-use super::{patron::PoolView, rig::Rig};
+use super::{nature::Content, patron::PoolView, rig::Rig, wire};
 use crate::{
     checker::{Verdict, broken},
     fault::Fault,
@@ -12,9 +11,9 @@ use crate::{
     scene::{Happening, Scene},
 };
 use disk::Disk;
-use exchange::Asked;
+use exchange::{PendingCall, no_answer};
 use muster_agent::Text;
-use muster_model::{Millis, Rejection, Reply, Timestamp};
+use muster_model::{AssignmentId, Millis, Rejection, Reply, Timestamp};
 use muster_workers::pool::core::{Action, Core, End, Outcome, Over, Settings, Work};
 use std::collections::BTreeMap;
 
@@ -50,7 +49,7 @@ pub(crate) struct Real {
 /// What a crash ends.
 struct Life {
     core: Core,
-    asked: BTreeMap<u64, Asked>,
+    pending: BTreeMap<u64, PendingCall>,
     /// Assignments in execution, by the number of the work.
     works: BTreeMap<u64, u64>,
     wakes_at: Option<Timestamp>,
@@ -86,7 +85,7 @@ impl Real {
         let spooled = self.disk.recover(scene);
         self.life = Some(Life {
             core: Core::new(self.settings.clone(), spooled, scene.now),
-            asked: BTreeMap::new(),
+            pending: BTreeMap::new(),
             works: BTreeMap::new(),
             wakes_at: None,
             rounds: 0,
@@ -97,8 +96,8 @@ impl Real {
     pub(super) fn crash(&mut self, scene: &mut Scene) {
         self.rig.go_down();
         if let Some(life) = self.life.take() {
-            for asked in life.asked.values() {
-                asked.ticket.broken.set(scene.dice.chance(500));
+            for call in life.pending.values() {
+                call.ticket.broken.set(scene.dice.chance(500));
             }
         }
     }
@@ -119,7 +118,9 @@ impl Real {
                 self.life().core.admitted(number, answer, now);
             }
             Chore::List(number) => {
-                let answer = self.chance(scene).map(|()| translate::known(view, self.rig.owner));
+                let owner = self.rig.owner;
+                let rows = || view.workers.iter().copied().filter(|row| row.owner == owner);
+                let answer = self.chance(scene).map(|()| wire::list_workers(rows()));
                 self.life().core.listed(number, answer, now);
             }
             Chore::Replace(number) => {
@@ -147,14 +148,14 @@ impl Real {
         result: Result<Reply, Rejection>,
         scene: &mut Scene,
     ) -> Verdict {
-        self.answered(ticket, translate::answer(result), scene);
+        self.answered(ticket, exchange::read(ticket, &result, scene), scene);
         self.follow(scene)
     }
 
     /// Something before the coordinator says that there is nobody.
     pub(super) fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
         let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
-        self.answered(ticket, Err(translate::nobody(patience)), scene);
+        self.answered(ticket, no_answer(patience), scene);
         self.follow(scene)
     }
 
@@ -197,7 +198,7 @@ impl Real {
             Action::Kill(work) => self.rig.plan(scene, (5, 2_000), Chore::Killed(work)),
             Action::Store(submission) => {
                 let entry = submission.entry;
-                self.disk.write(submission, &self.settings.key, scene);
+                self.disk.write(&submission, &self.settings.key);
                 self.rig.plan(scene, (1, 100), Chore::Stored(entry));
             }
             Action::Ack(entry) => self.disk.ack(entry),
@@ -230,11 +231,12 @@ impl Real {
     fn finish(&mut self, work: u64, scene: &mut Scene) {
         let fails = scene.plan.pool.as_ref().map_or(0, |plan| plan.fails);
         let has_failed = !scene.calm && scene.dice.chance(fails);
-        let outcome = match has_failed {
-            true => Outcome::Error("it broke".into()),
-            false => Outcome::Output("{}".into()),
-        };
-        if self.life().works.remove(&work).is_some() {
+        if let Some(assignment) = self.life().works.remove(&work) {
+            let truth = Content::truth(AssignmentId(assignment).job()).output.unwrap_or_default();
+            let outcome = match has_failed {
+                true => Outcome::Error("it broke".into()),
+                false => Outcome::Output(Text::from(truth)),
+            };
             self.life().core.ended(work, End::Done(outcome), scene.now);
         }
     }

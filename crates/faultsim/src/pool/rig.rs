@@ -1,6 +1,11 @@
 //! What every worker of the pool has: a name, an owner, a place on the wire, lives.
 
-use super::{Chore, nature::Nature};
+use super::{
+    Chore,
+    keys::key_named,
+    nature::Nature,
+    wire::{self, Parsed},
+};
 use crate::{
     network::{Sender, Ticket},
     scene::{Happening, Scene},
@@ -16,7 +21,7 @@ pub(crate) struct Rig {
     pub(super) owner: UserId,
     pub(super) nature: Nature,
     pub(super) slots: u32,
-    region: Option<&'static str>,
+    pub(super) region: Option<&'static str>,
     memory: Option<f64>,
     pub(crate) up: bool,
     /// Counts its lives; what an earlier one had planned does not happen.
@@ -26,7 +31,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    pub(super) fn new((number, owner): (usize, usize), scene: &mut Scene) -> Self {
+    pub(super) fn new(number: usize, owner: usize, scene: &mut Scene) -> Self {
         let pact = scene.plan.pool.as_ref().map_or(0, |plan| plan.pact);
         let nature = Nature::draw(owner < pact, scene);
         Self {
@@ -45,24 +50,40 @@ impl Rig {
 
     /// The nth key that it has.
     pub(super) fn key(&self, n: u32) -> Box<str> {
-        format!("{}-key-{n}", self.name).into()
+        key_named(&format!("{}-key-{n}", self.name)).text.clone()
     }
 
     pub(super) fn registration(&self, public_key: Box<str>) -> PoolCommand {
-        let memory = self.memory.map(|memory| (MEMORY.into(), Quality::Amount(Scale::new(memory))));
+        let amount = |name: &str, amount: f64| (Box::from(name), Quality::Amount(Scale::new(amount)));
+        let memory = self.memory.map(|memory| amount(MEMORY, memory));
+        let slots = amount("slots", f64::from(self.slots));
         PoolCommand::Register(Box::new(PoolRegistration {
             owner: self.owner,
             name: self.name.as_str().into(),
             region: self.region.map(Box::from),
-            specs: Specs::new(memory.into_iter().collect()),
-            specs_json: Some("{}".into()),
+            specs: Specs::new([slots].into_iter().chain(memory).collect()),
+            specs_json: Some(self.specs_json().into()),
             public_key: Some(public_key),
             slots: self.slots,
         }))
     }
 
-    /// Asks the coordinator.
-    pub(super) fn ask(&self, scene: &mut Scene, command: PoolCommand, wait: Option<Millis>) -> Ticket {
+    /// Its specs, as it registers them.
+    pub(super) fn specs_json(&self) -> String {
+        let memory = self.memory.map_or_else(String::new, |memory| format!(",\"{MEMORY}\":{memory:?}"));
+        format!("{{\"slots\":{}{memory}}}", self.slots)
+    }
+
+    /// Sends a request to the server.
+    pub(super) fn ask(&self, scene: &mut Scene, said: PoolCommand, wait: Option<Millis>) -> Ticket {
+        let body = wire::write(&said, wait);
+        self.ask_with(scene, said, &body)
+    }
+
+    /// As [`Self::ask`], with a body that somebody else wrote.
+    pub(super) fn ask_with(&self, scene: &mut Scene, said: PoolCommand, body: &[u8]) -> Ticket {
+        let parsed = wire::parse(&said, body, scene);
+        let Parsed { command, wait } = parsed.unwrap_or(Parsed { command: said, wait: None });
         scene.ask(Sender::Member(self.number), Command::Pool(command), wait)
     }
 

@@ -13,6 +13,7 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
+use muster_contract_pool::{JobRequest, JsonText, to_bytes};
 use serde_json::{Value, json};
 
 #[derive(Debug, Args)]
@@ -193,33 +194,29 @@ impl Submit {
         Ok(Exit::Fine)
     }
 
-    /// The submission as the server takes it. JSON that was given is not touched: its numbers may be longer than any
-    /// of ours.
+    /// The submission as the contract has it. JSON that was given is not touched: its numbers may be longer than any of
+    /// ours.
     fn body(&self) -> Result<String, Failure> {
-        let text = |text: &str| Value::from(text).to_string();
-        let mut members = vec![
-            ("payload", json_text("PAYLOAD", &self.payload)?),
-            ("priority", self.priority.to_string()),
-            ("verify_output_hash", self.verify_output_hash.to_string()),
-        ];
-        members.extend(self.region.as_deref().map(|region| ("region", text(region))));
-        if let Some(requires) = &self.requires {
-            members.push(("requires", json_text("--requires", requires)?));
-        }
-        members.extend(self.max_attempts.map(|attempts| ("max_attempts", attempts.to_string())));
-        members.extend(self.timeout.map(|seconds| ("timeout_s", seconds.to_string())));
-        members.extend(self.redundancy.map(|k| ("redundancy", k.to_string())));
-        let members: Vec<String> =
-            members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        Ok(format!("{{{}}}", members.join(",")))
+        let requires = self.requires.as_deref().map(|text| json_text("--requires", text)).transpose()?;
+        let request = JobRequest {
+            priority: self.priority,
+            region: self.region.as_deref().map(Into::into),
+            requires,
+            max_attempts: self.max_attempts,
+            timeout_s: self.timeout,
+            verify_output_hash: self.verify_output_hash,
+            redundancy: self.redundancy,
+            ..JobRequest::new(json_text("PAYLOAD", &self.payload)?)
+        };
+        Ok(String::from_utf8(to_bytes(&request)).expect("JSON is text"))
     }
 }
 
-fn json_text(flag: &str, argument: &str) -> Result<String, Failure> {
+fn json_text(flag: &str, argument: &str) -> Result<JsonText, Failure> {
     let text = text_argument(flag, argument)?;
     let checked = muster_proof::canonical(text.as_bytes());
     checked.map_err(|refused| Failure::Usage(format!("{flag} must be JSON (or @FILE): {refused}")))?;
-    Ok(text)
+    Ok(text.trim().into())
 }
 
 #[cfg(test)]
@@ -255,7 +252,7 @@ mod tests {
         assert_eq!(body(&[r#"{"n": 123456789012345678901234567890}"#]).unwrap(), plain);
         let more = body(&["1", "--priority", "9", "--region", "a\"b", "--requires", "{\"vram\":8}"]).unwrap();
         let said =
-            r#"{"payload":1,"priority":9,"verify_output_hash":false,"region":"a\"b","requires":{"vram":8}}"#;
+            r#"{"payload":1,"priority":9,"region":"a\"b","requires":{"vram":8},"verify_output_hash":false}"#;
         assert_eq!(more, said);
         assert_eq!(body(&["{"]).unwrap_err().exit(), Exit::Usage);
     }

@@ -1,16 +1,13 @@
-//! Speaks contract P: jobs for workers whose owners need not be trusted, results with signatures.
+//! The routes of contract P: jobs for workers whose owners need not be trusted, results with signatures.
 //!
-//! `wire` has the contract's own words, `shape` reads bodies as strictly as it, `translate` rephrases them as commands and
-//! replies (pure; signatures are judged there, too), `routes` carries both over HTTP, one file per noun. Nothing is decided
-//! here but whether a signature holds.
+//! `muster-contract-pool` has the contract's types, texts and checks; these handlers parse with it, ask the coordinator, and
+//! phrase the answer. Nothing is decided here except whether a signature is valid.
 
 mod bodies;
 mod counts;
+mod explain;
 mod keys;
 mod payloads;
 mod routes;
-mod shape;
-mod translate;
-pub mod wire;
 
 pub use routes::routes;

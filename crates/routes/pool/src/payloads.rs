@@ -1,6 +1,6 @@
 //! Gives assignments the payloads of their jobs.
 
-use crate::{routes::refuse, translate::show_assignment, wire::Assignment};
+use crate::routes::refuse;
 use axum::{
     BoxError,
     body::{Body, Bytes},
@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, stream};
+use muster_contract_pool::{Assignment, AssignmentListWriter, SubmittedItem};
 use muster_http::{HttpState, Problem};
 use muster_model::{PoolHandout, PoolJobId};
 use std::{collections::HashMap, sync::Arc, vec};
@@ -30,67 +31,63 @@ pub(crate) async fn with_payloads(
         let payload = payloads.get(&handout.assignment.job());
         let payload =
             payload.ok_or_else(|| Problem::internal(&format_args!("no payload for {handout:?}")))?;
-        Ok(show_assignment(handout, Arc::clone(payload)))
+        Ok(Assignment::of(handout, Arc::clone(payload)))
     });
     shown.collect()
 }
 
-/// Answers with an object whose last field, `assignments`, has these; `before` is what stands before it.
+/// Answers with assignments, after what became of the results that were submitted, if any were.
 ///
-/// A thousand payloads may be larger than memory should hold, so what is more than a few is written out as it is read. Where
-/// that breaks off so does the answer: its reader sees that it is no whole document, and asks what it had started.
+/// A thousand payloads may be larger than memory should hold, so a long list is written as it is read. If that breaks off,
+/// so does the response: its reader sees an incomplete document, and asks what it had started.
 pub(crate) async fn respond(
     http: &HttpState,
-    before: &str,
+    submitted: Option<&[SubmittedItem]>,
     handouts: Vec<PoolHandout>,
 ) -> Result<Response, Problem> {
-    let mut writing = Writing { http: http.clone(), handouts: handouts.into_iter(), is_first: true };
-    let mut text = format!("{{{before}\"assignments\":[").into_bytes();
-    writing.few(&mut text).await?;
-    let body = if writing.handouts.len() == 0 {
-        text.extend_from_slice(END);
+    let mut text = Vec::new();
+    let writer = AssignmentListWriter::begin(submitted, &mut text).map_err(|e| Problem::internal(&e))?;
+    let mut list = ListResponse { http: http.clone(), handouts: handouts.into_iter(), writer };
+    list.write_some(&mut text).await?;
+    let body = if list.handouts.len() == 0 {
         Body::from(text)
     } else {
         let begun = stream::iter([Ok::<_, BoxError>(Bytes::from(text))]);
-        Body::from_stream(begun.chain(stream::try_unfold(writing, rest)))
+        Body::from_stream(begun.chain(stream::try_unfold(list, next_part)))
     };
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// Assignments on their way out.
-struct Writing {
+/// A response whose assignments are being written.
+struct ListResponse {
     http: HttpState,
     handouts: vec::IntoIter<PoolHandout>,
-    is_first: bool,
+    writer: AssignmentListWriter,
 }
 
-impl Writing {
-    /// Appends the next few.
-    async fn few(&mut self, text: &mut Vec<u8>) -> Result<(), Problem> {
-        let few: Vec<PoolHandout> = self.handouts.by_ref().take(FEW).collect();
-        for assignment in with_payloads(&self.http, &few).await? {
-            if !std::mem::take(&mut self.is_first) {
-                text.push(b',');
-            }
-            serde_json::to_writer(&mut *text, &assignment).map_err(|error| Problem::internal(&error))?;
+impl ListResponse {
+    /// Appends the next few assignments, and after the last one the end.
+    async fn write_some(&mut self, text: &mut Vec<u8>) -> Result<(), Problem> {
+        let some: Vec<PoolHandout> = self.handouts.by_ref().take(PAYLOADS_AT_ONCE).collect();
+        for assignment in with_payloads(&self.http, &some).await? {
+            self.writer.push(&assignment, text).map_err(|error| Problem::internal(&error))?;
+        }
+        if self.handouts.len() == 0 {
+            AssignmentListWriter::end(text);
         }
         Ok(())
     }
 }
 
-/// The next part of an answer, and after the last of the assignments its end.
-async fn rest(mut writing: Writing) -> Result<Option<(Bytes, Writing)>, BoxError> {
-    if writing.handouts.len() == 0 {
+/// The next part of a response.
+async fn next_part(mut list: ListResponse) -> Result<Option<(Bytes, ListResponse)>, BoxError> {
+    if list.handouts.len() == 0 {
         return Ok(None);
     }
     let mut text = Vec::new();
-    writing.few(&mut text).await?;
-    if writing.handouts.len() == 0 {
-        text.extend_from_slice(END);
-    }
-    Ok(Some((Bytes::from(text), writing)))
+    list.write_some(&mut text).await?;
+    Ok(Some((Bytes::from(text), list)))
 }
 
-const END: &[u8] = b"]}";
-/// At most so many payloads are held for one answer at a time.
-const FEW: usize = 32;
+/// The number of payloads that one response holds in memory at a time.
+const PAYLOADS_AT_ONCE: usize = 32;

@@ -2,22 +2,14 @@
 
 mod job;
 mod jobs;
-mod overview;
-mod poll;
 mod query;
-mod retry;
 mod standing;
-mod submit;
 mod work;
 mod workers;
 
-use crate::{
-    bodies::LargeRoom,
-    counts,
-    keys::WorkerKeys,
-    translate::{Words, phrase},
-};
+use crate::{bodies::LargeRoom, counts, keys::WorkerKeys};
 use axum::Extension;
+use muster_contract_pool::refusal::{CONCURRENT_SUBMISSION, JOB_NOT_FOUND, WORKER_NOT_FOUND, problem_of};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, Problem};
 use muster_model::{Actor, Ask, PoolJobId, PoolWorkerId, UserId};
@@ -30,41 +22,37 @@ pub fn routes(http: &HttpState) -> OpenApiRouter<HttpState> {
     OpenApiRouter::default()
         .merge(workers::routes())
         .merge(standing::routes())
-        .merge(overview::routes())
-        .merge(poll::routes())
-        .merge(submit::routes())
         .merge(work::routes())
         .merge(jobs::routes())
         .merge(job::routes())
-        .merge(retry::routes())
         .layer(Extension(LargeRoom::new()))
         .layer(Extension(WorkerKeys::default()))
 }
 
-/// Has a request decided; what is done with a privilege is written down with who did it (I7).
+/// Has a request decided; an `actor` makes it an entry of the audit log (I7).
 async fn ask<A: Ask>(http: &HttpState, actor: Option<Actor>, request: A) -> Result<A::Reply, Problem> {
     http.ask(actor, request).await.map_err(refuse)
 }
 
 /// Puts the coordinator's refusal into this contract's words.
 pub(crate) fn refuse(refusal: Refusal) -> Problem {
-    muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
+    muster_http::problem_of_refusal(refusal, |rejection| problem_of(&rejection))
 }
 
-/// Refuses a result while no term runs: nobody will look at it, so that is no conflict (P8).
+/// Refuses a result while no term runs: nothing will be decided about it, so that is not a conflict (P8).
 fn ready(http: &HttpState) -> Result<(), Problem> {
     if http.coordinator.is_ready() { Ok(()) } else { Err(Problem::busy("the server is starting")) }
 }
 
-/// As [`refuse`], for results: when the term ended while one was being written down, nobody knows whether it was (P8).
+/// As [`refuse`], for results: if the term ended during the commit, nobody knows whether it took place (P8).
 fn refuse_result(refusal: Refusal) -> Problem {
     match refusal {
-        Refusal::Unavailable => Words::conflict("Concurrent submission conflict").into(),
+        Refusal::Unavailable => CONCURRENT_SUBMISSION.into(),
         other => refuse(other),
     }
 }
 
-/// The key of a worker of the caller's, as it was registered; a missing worker and somebody else's are told alike (P5, P8).
+/// The key of one of the caller's workers, as it was registered; a missing worker and another owner's get the same refusal (P5, P8).
 async fn key_of(http: &HttpState, worker: PoolWorkerId, owner: UserId) -> Result<Option<Box<str>>, Problem> {
     let found = match http.coordinator.pool().worker(worker) {
         Some(member) => Some((member.owner, member.public_key.clone())),
@@ -78,12 +66,12 @@ async fn key_of(http: &HttpState, worker: PoolWorkerId, owner: UserId) -> Result
     own.map(|(_, public_key)| public_key).ok_or_else(no_worker)
 }
 
-/// A worker's id out of a path; what can be none names nothing.
+/// A worker's id in a path.
 fn worker_id(text: &str) -> Result<PoolWorkerId, Problem> {
     number(text).map(PoolWorkerId).ok_or_else(no_worker)
 }
 
-/// A job's id out of a path.
+/// A job's id in a path.
 fn job_id(text: &str) -> Result<PoolJobId, Problem> {
     let id = number(text).map(PoolJobId).filter(|id| *id <= PoolJobId::MAX);
     id.ok_or_else(no_job)
@@ -95,9 +83,9 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn no_worker() -> Problem {
-    Words::not_found("Worker not found").into()
+    WORKER_NOT_FOUND.into()
 }
 
 fn no_job() -> Problem {
-    Words::not_found("Job not found").into()
+    JOB_NOT_FOUND.into()
 }

@@ -2,8 +2,11 @@
 
 use super::{
     Assignment, Secret,
-    core::{Known, Refusal, Started, Submitted, Trouble},
-    wire::{self, Introduction},
+    core::{Started, Submitted, Trouble},
+    wire::{self, Introduction, Token},
+};
+use muster_contract_pool::{
+    HeartbeatRequest, KeyRequest, Seen, WorkerSummary, refusal::is_identical, to_bytes,
 };
 use muster_model::Millis;
 use muster_worker_kit::{
@@ -11,7 +14,7 @@ use muster_worker_kit::{
     call::{BODY_BYTES_MAX, Caller, json, read, understand},
     http::{Manner, Servers, below},
 };
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, Url};
 use std::{
     fmt,
     sync::{PoisonError, RwLock},
@@ -91,33 +94,36 @@ impl Server {
     }
 
     /// Lists the owner's workers (P4).
-    pub(super) async fn workers(&self) -> Result<Vec<Known>, Trouble> {
+    pub(super) async fn workers(&self) -> Result<Vec<WorkerSummary>, Trouble> {
         let request = self.request(Method::GET, &["workers"], None)?;
         let manner = Manner::repeatable(PATIENCE_LONG);
         let bytes = self.caller.call_up_to(WORKERS_BYTES_MAX, manner, request).await?;
-        read(&bytes.ok_or(Trouble::NoAnswer(None))?, |bytes| wire::read_workers(bytes, self.reads_old_name))
+        read(&bytes.ok_or(Trouble::NoAnswer(None))?, |bytes| {
+            WorkerSummary::read_list(bytes, self.reads_old_name)
+        })
     }
 
     /// Registers a worker with a key (P3).
-    pub(super) async fn register(&self, who: &Introduction, key: &str) -> Result<Known, Trouble> {
-        let body = wire::write_introduction(who, key);
+    pub(super) async fn register(&self, who: &Introduction, key: &str) -> Result<WorkerSummary, Trouble> {
+        let body = who.body(key);
         read(&self.post(&["workers", "register"], body, Manner::once(PATIENCE)).await?, |bytes| {
-            wire::read_worker(bytes, self.reads_old_name)
+            WorkerSummary::read(bytes, self.reads_old_name)
         })
     }
 
     /// Gives a worker another key.
     pub(super) async fn give_key(&self, worker: u64, key: &str) -> Result<(), Trouble> {
         let path = ["workers", &worker.to_string(), "key"];
-        let request = self.request(Method::PUT, &path, Some(wire::write_key(key)))?;
+        let request =
+            self.request(Method::PUT, &path, Some(to_bytes(&KeyRequest { public_key: key.into() })))?;
         self.caller.call(Manner::once(PATIENCE), request).await.map(drop)
     }
 
     /// Tells that a worker lives (P5).
     pub(super) async fn beat(&self, worker: u64) -> Result<Option<Text>, Trouble> {
-        let body = wire::write_worker(worker);
+        let body = to_bytes(&HeartbeatRequest { worker_id: worker });
         read(&self.post(&["workers", "heartbeat"], body, Manner::repeatable(PATIENCE)).await?, |bytes| {
-            wire::read_beat(bytes, self.reads_old_name)
+            Seen::read(bytes, self.reads_old_name)
         })
     }
 
@@ -146,18 +152,8 @@ impl Server {
     pub(super) async fn submit(&self, assignment: u64, body: Vec<u8>) -> Result<Submitted, Trouble> {
         let request = self.request(Method::POST, &["jobs", "submit"], Some(body))?;
         let answer = self.caller.send(Manner::repeatable(PATIENCE_LONG), request).await?;
-        let was_taken_before = is_identical(&answer);
-        match understand(answer).await {
-            Ok(bytes) if read(&bytes, wire::read_submitted)? == assignment => Ok(Submitted::Now),
-            // Whatever that is speaks of something else.
-            Ok(_) => Err(Trouble::NoAnswer(None)),
-            Err(Trouble::Refused(Refusal { status: 409, detail }))
-                if was_taken_before && &*detail == ALREADY_SUBMITTED =>
-            {
-                Ok(Submitted::Before)
-            }
-            Err(trouble) => Err(trouble),
-        }
+        let is_identical = is_identical(answer.status(), answer.headers());
+        wire::understand_submitted(assignment, understand(answer).await, is_identical)
     }
 
     async fn post(&self, path: &[&str], body: Vec<u8>, manner: Manner) -> Result<Vec<u8>, Trouble> {
@@ -165,8 +161,8 @@ impl Server {
     }
 
     fn keep(&self, answer: &[u8]) -> Result<Option<Millis>, Trouble> {
-        let (token, lasts) = read(answer, wire::read_token)?;
-        *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(token);
+        let Token { secret, lasts } = read(answer, wire::read_token)?;
+        *self.token.write().unwrap_or_else(PoisonError::into_inner) = Some(secret);
         Ok(lasts)
     }
 
@@ -193,14 +189,6 @@ impl fmt::Debug for Server {
     }
 }
 
-fn is_identical(answer: &Response) -> bool {
-    let says_so = |value: &reqwest::header::HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"true");
-    answer.status() == StatusCode::CONFLICT && answer.headers().get(IDENTICAL).is_some_and(says_so)
-}
-
-/// P8: says that a submission was refused because the very same was taken before.
-const IDENTICAL: &str = "muster-identical";
-const ALREADY_SUBMITTED: &str = "Assignment already submitted";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Owners may have very many workers, and each may have much to say of itself.
 const WORKERS_BYTES_MAX: usize = 64 << 20;

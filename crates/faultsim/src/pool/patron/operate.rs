@@ -1,8 +1,8 @@
 //! P3, P13, P14: what people do while the world runs.
 
-use super::{Patron, PoolView, ask, order};
-use crate::scene::Scene;
-use muster_model::{Digest, PoolCommand, PoolSubmission, PoolWorkerRecord, UserId};
+use super::{Cancellation, Patron, PoolView, ask, order};
+use crate::{pool::wire, scene::Scene};
+use muster_model::{PoolCommand, PoolWorkerRecord, UserId};
 
 impl Patron {
     /// Does one thing, drawn by chance.
@@ -35,9 +35,11 @@ impl Patron {
     /// Somebody hands in again what is there already, perhaps with another body.
     fn order_again(&self, scene: &mut Scene) -> Option<PoolCommand> {
         let order = scene.dice.pick(&self.orders).filter(|order| order.key.is_some())?.clone();
-        let changed = scene.dice.chance(400);
-        let digest = Digest(order.digest.0 | (u128::from(changed) << 64));
-        Some(PoolCommand::Submit(Box::new(PoolSubmission { digest, ..order })))
+        let mut order = order;
+        if scene.dice.chance(400) {
+            order.jobs[0].payload = "{}".into();
+        }
+        wire::submit(&order, scene).map(|order| PoolCommand::Submit(Box::new(order)))
     }
 
     /// By its client, by an admin, or by somebody whose it is not.
@@ -50,7 +52,7 @@ impl Patron {
             2 => Some(UserId(1)),
             _ => Some(client),
         };
-        self.cancel((job, client), scene);
+        self.cancel(Cancellation { job, client }, scene);
     }
 }
 

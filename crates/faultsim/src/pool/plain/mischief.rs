@@ -2,7 +2,10 @@
 
 use super::{Call, Chore, Plain};
 use crate::{
-    pool::nature::{Content, Draft, Nature, result},
+    pool::{
+        keys::key_named,
+        nature::{Content, Draft, Nature, result},
+    },
     scene::Scene,
 };
 use muster_model::{Fence, PoolCommand, PoolHandout, PoolResult, PoolWorkerId, UserId};
@@ -33,7 +36,7 @@ impl Plain {
         match scene.dice.below(5) {
             0 => Draft { nonce: None, ..draft },
             1 => Draft { nonce: Some(Fence(scene.dice.next().into())), ..draft },
-            2 => Draft { public_key: "somebody else's".into(), ..draft },
+            2 => Draft { public_key: key_named("somebody else").text.clone(), ..draft },
             3 => {
                 let other = scene.dice.pick(&scene.overheard).copied();
                 Draft { nonce: other.map(|other| other.fence), ..draft }
@@ -51,11 +54,11 @@ impl Plain {
         let altered = || PoolResult { metrics: Some("{}".into()), ..(**old).clone() };
         let result = match scene.dice.chance(500) {
             true => Arc::clone(old),
-            false => Arc::new(PoolResult { digest: scene.dice.bytes(), ..altered() }),
+            false => Arc::new(altered()),
         };
         scene.count("old result handed in");
         let owner = self.rig.owner;
-        self.call((PoolCommand::HandIn { worker, owner, result }, Call::Else), scene);
+        self.call(PoolCommand::HandIn { worker, owner, result }, Call::Else, scene);
     }
 
     /// What another worker was given, nonce and all.
@@ -68,10 +71,10 @@ impl Plain {
         let public_key = self.rig.key(self.key);
         let content = Content::truth(assignment.job());
         let draft = Draft { assignment, nonce: Some(fence), public_key, content, error: None };
-        let result = result(draft, scene);
+        let result = result(draft);
         scene.count("result for another's assignment");
         let owner = self.rig.owner;
-        self.call((PoolCommand::HandIn { worker, owner, result }, Call::Else), scene);
+        self.call(PoolCommand::HandIn { worker, owner, result }, Call::Else, scene);
     }
 
     /// Shows that another owner's worker lives, and asks for what it has.
@@ -83,7 +86,7 @@ impl Plain {
             1 => PoolCommand::Poll { worker, owner, start: true, supply: true },
             _ => PoolCommand::Resume { worker, owner },
         };
-        self.call((command, Call::Else), scene);
+        self.call(command, Call::Else, scene);
     }
 
     fn change_key(&mut self, scene: &mut Scene) {

@@ -2,12 +2,14 @@
 
 use super::{Call, Chore, Plain};
 use crate::{
-    pool::nature::{Draft, Nature, result},
+    pool::{
+        nature::{Draft, Nature, result},
+        wire::Refused,
+    },
     scene::Scene,
 };
-use muster_model::{
-    AssignmentId, PoolCommand, PoolHandout, PoolRejection, PoolResult, PoolWork, PoolWorkerId,
-};
+use muster_contract_pool::refusal::SIGNATURE_INVALID;
+use muster_model::{AssignmentId, PoolCommand, PoolHandout, PoolResult, PoolWork, PoolWorkerId};
 use std::sync::Arc;
 
 /// An assignment it holds.
@@ -71,17 +73,17 @@ impl Plain {
             return;
         };
         if let Some(worker) = self.id.filter(|_| work.is_silent && !scene.calm) {
-            return self.speak_first((worker, id), scene);
+            return self.speak_first(worker, id, scene);
         }
         let draft = self.draft(&work.handout, scene);
-        let result = result(draft, scene);
+        let result = result(draft);
         if let Some(work) = self.works.get_mut(&id) {
             work.result = Some(result);
         }
         self.hand_in(id, scene);
     }
 
-    fn speak_first(&mut self, (worker, id): (PoolWorkerId, AssignmentId), scene: &mut Scene) {
+    fn speak_first(&mut self, worker: PoolWorkerId, id: AssignmentId, scene: &mut Scene) {
         self.show_life(worker, scene);
         if let Some(work) = self.works.get_mut(&id) {
             work.is_silent = false;
@@ -98,24 +100,15 @@ impl Plain {
         if scene.dice.chance(300) {
             let mut work = self.question(worker, true);
             (work.results, work.max) = (vec![result], work.max + 1);
-            return self.call((PoolCommand::Work(Box::new(work)), Call::Work(vec![id])), scene);
+            return self.call(PoolCommand::Work(Box::new(work)), Call::Work(vec![id]), scene);
         }
-        self.call((PoolCommand::HandIn { worker, owner, result }, Call::Result(id)), scene);
+        self.call(PoolCommand::HandIn { worker, owner, result }, Call::Result(id), scene);
     }
 
-    /// What became of a result: taken, or refused for this reason.
-    pub(super) fn told(&mut self, id: AssignmentId, refused: Option<PoolRejection>, scene: &mut Scene) {
-        let is_vain = matches!(
-            refused,
-            Some(
-                PoolRejection::NonceInvalid
-                    | PoolRejection::KeyReplaced
-                    | PoolRejection::OutputRequired
-                    | PoolRejection::HashMismatch
-            )
-        );
-        if is_vain {
-            if refused == Some(PoolRejection::KeyReplaced) {
+    /// A result was accepted or refused. One that is wrong in itself is made again.
+    pub(super) fn answered(&mut self, id: AssignmentId, outcome: Result<(), Refused>, scene: &mut Scene) {
+        if let Some(refused) = outcome.err().filter(|refused| refused.status == 400) {
+            if refused.detail == SIGNATURE_INVALID {
                 self.give_key(scene);
             }
             if let Some(work) = self.works.get_mut(&id) {

@@ -1,24 +1,33 @@
 //! P16: the results that a machine has on its disk.
 
 use crate::{
-    pool::nature::{Content, Draft, result},
+    pool::{
+        keys::key_of_text,
+        nature::{Content, Draft, result},
+        wire::fence_of,
+    },
     scene::Scene,
 };
-use muster_agent::Text;
-use muster_model::{AssignmentId, Fence, PoolResult, PoolWorkerId};
-use muster_workers::pool::core::{Outcome, Spooled, Submission};
+use muster_model::{AssignmentId, PoolResult, PoolWorkerId};
+use muster_workers::pool::{
+    core::{Outcome, Spooled, Submission},
+    wire::{read_spooled, write_submission},
+};
 use std::sync::Arc;
 
 /// The disk.
 #[derive(Debug, Default)]
-pub(super) struct Disk(Vec<Kept>);
+pub(super) struct Disk(Vec<SpooledResult>);
 
 /// A result in its signed body.
 #[derive(Debug)]
-struct Kept {
+pub(super) struct SpooledResult {
     entry: u64,
-    worker: u64,
-    result: Arc<PoolResult>,
+    pub(super) worker: PoolWorkerId,
+    /// What it says.
+    pub(super) result: Arc<PoolResult>,
+    /// The bytes that say it.
+    pub(super) body: Vec<u8>,
     is_durable: bool,
     /// It has done its service; that may not be durable.
     is_acked: bool,
@@ -35,22 +44,26 @@ impl Disk {
         for (entry, kept) in (1..).zip(&mut self.0) {
             (kept.entry, kept.is_durable, kept.is_acked) = (entry, true, false);
         }
-        self.0.iter().map(Kept::spooled).collect()
+        let read = |kept: &SpooledResult| read_spooled(&kept.body).expect("a worker reads what it wrote");
+        self.0.iter().map(read).collect()
     }
 
-    pub(super) fn write(&mut self, submission: Submission, key: &str, scene: &mut Scene) {
-        let Submission { entry, worker, assignment, nonce, outcome } = submission;
-        let assignment = AssignmentId(assignment);
-        let is_error = matches!(outcome, Outcome::Error(_));
-        let draft = Draft {
+    /// Signs a result and writes it, as the real worker does.
+    pub(super) fn write(&mut self, submission: &Submission, key: &str) {
+        let assignment = AssignmentId(submission.assignment);
+        let is_error = matches!(submission.outcome, Outcome::Error(_));
+        let result = result(Draft {
             assignment,
-            nonce: nonce.parse().ok().map(Fence),
+            nonce: fence_of(&submission.nonce),
             public_key: key.into(),
             content: if is_error { Content::nothing() } else { Content::truth(assignment.job()) },
             error: is_error.then(|| "it broke".into()),
-        };
-        let result = result(draft, scene);
-        self.0.push(Kept { entry, worker, result, is_durable: false, is_acked: false });
+        });
+        let key = key_of_text(key).expect("a worker signs with a key of its own");
+        let body = write_submission(submission, &key.pair);
+        let worker = PoolWorkerId(submission.worker);
+        let entry = submission.entry;
+        self.0.push(SpooledResult { entry, worker, result, body, is_durable: false, is_acked: false });
     }
 
     pub(super) fn sync(&mut self, entry: u64) {
@@ -70,15 +83,9 @@ impl Disk {
         self.0.retain(|kept| kept.entry != entry);
     }
 
-    /// The bytes of an entry, where they are there for good.
-    pub(super) fn read(&self, entry: u64) -> Option<Arc<PoolResult>> {
-        let kept = self.0.iter().find(|kept| kept.entry == entry && kept.is_durable && !kept.is_acked);
-        kept.map(|kept| Arc::clone(&kept.result))
-    }
-
-    /// Whose an entry is.
-    pub(super) fn worker_of(&self, entry: u64) -> Option<PoolWorkerId> {
-        self.0.iter().find(|kept| kept.entry == entry).map(|kept| PoolWorkerId(kept.worker))
+    /// An entry that is durable.
+    pub(super) fn read(&self, entry: u64) -> Option<&SpooledResult> {
+        self.0.iter().find(|kept| kept.entry == entry && kept.is_durable && !kept.is_acked)
     }
 
     /// Whether the result of an assignment is there for good and nobody has it.
@@ -89,17 +96,5 @@ impl Disk {
     /// Whether every result has done its service.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|kept| kept.is_acked)
-    }
-}
-
-impl Kept {
-    fn spooled(&self) -> Spooled {
-        let nonce = self.result.nonce.map_or_else(String::new, |nonce| nonce.0.to_string());
-        Spooled {
-            worker: self.worker,
-            assignment: self.result.assignment.0,
-            nonce: Text::from(nonce),
-            is_error: self.result.error.is_some(),
-        }
     }
 }

@@ -1,24 +1,30 @@
-//! One job: what came of it, its end, its proof, and why it is not done (P13, P15, P17).
+//! One job: its result, its end, its receipt, its explanation, and its retry (P13, P15, P17).
 
 use super::{
     ask, job_id,
-    jobs::{stored, whose},
+    jobs::{created, show_job, stored, submit, whose},
     no_job,
     query::Query,
     refuse,
 };
-use crate::{
-    translate::{Words, explain, show_job, show_receipt},
-    wire::{Explained, Job, Receipt},
+use crate::explain::explain;
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
 };
-use axum::{Json, extract::State};
+use muster_contract_pool::{Explained, Job, Receipt, Refusal, resubmission};
 use muster_http::{Client, HttpState, Identity, Params, PathText, Place, Problem};
-use muster_model::{AssignmentId, PoolCause, PoolJobId, ask::pool::Cancel};
+use muster_model::{Actor, AssignmentId, PoolCause, PoolJobId, PoolJobStatus, ask::pool::Cancel};
 use muster_store::PoolJobView;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
-    OpenApiRouter::default().routes(routes!(show, cancel)).routes(routes!(receipt)).routes(routes!(explained))
+    OpenApiRouter::default()
+        .routes(routes!(show, cancel))
+        .routes(routes!(receipt))
+        .routes(routes!(explained))
+        .routes(routes!(retry))
 }
 
 /// Shows a job, and waits for its end if that is asked for.
@@ -35,11 +41,13 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
+#[allow(clippy::too_many_arguments, reason = "one for each part of the request")]
 async fn show(
     Client(client): Client,
     State(http): State<HttpState>,
     PathText(id): PathText,
-    (params, place): (Params, Place),
+    params: Params,
+    place: Place,
 ) -> Result<Json<Job>, Problem> {
     let wait = Query::of(&params, &["wait_ms"])?.wait()?;
     let id = job_id(&id)?;
@@ -107,9 +115,9 @@ async fn receipt(
     let view = visible(&http, &client, job_id(&id)?).await?;
     let found = match assignment {
         Some(assignment) => one_of(&http, view.job.id, assignment).await?,
-        None => view.result.as_ref().and_then(show_receipt),
+        None => view.result.as_ref().and_then(Receipt::of),
     };
-    found.map(Json).ok_or_else(|| Words::not_found("Receipt not found").into())
+    found.map(Json).ok_or_else(|| Refusal::not_found("Receipt not found").into())
 }
 
 /// Says why a job is not done yet, and what to do about it.
@@ -137,7 +145,52 @@ async fn explained(
     Ok(Json(explain(id, cause, http.coordinator.now())))
 }
 
-/// A job that the caller may see; somebody else's is told as a missing one (P13).
+/// Takes a job that failed or was cancelled once more, as a new job.
+///
+/// What has ended stays ended. The new job is its client's, with the same payload, priority and demands.
+#[utoipa::path(
+    post, path = "/jobs/{id}/retry", operation_id = "pool_retry_job", tag = "pool jobs",
+    security(("user" = [])),
+    params(
+        ("id" = String, Path, description = "The job"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Recognises a repeat; the client's own",
+            min_length = 1, max_length = 128),
+    ),
+    responses(
+        (status = 201, description = "The new job as it was taken, now or before", body = Job),
+        (status = 404, description = "Job not found"),
+        (status = 409, description = "Job did not fail; or the Idempotency-Key was used before, for something else"),
+        (status = 422, description = "A header has a value it cannot have"),
+        (status = 429, description = "Too many of the user's jobs wait"),
+    )
+)]
+async fn retry(
+    Client(client): Client,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    headers: HeaderMap,
+) -> Result<(StatusCode, Json<Job>), Problem> {
+    let id = job_id(&id)?;
+    let view = visible(&http, &client, id).await?;
+    if !matches!(view.status(), PoolJobStatus::Failed | PoolJobStatus::Cancelled) {
+        return Err(Refusal::conflict("Job did not fail").into());
+    }
+    let submission = resubmission(&view.job);
+    let taken = submit(&http, accountable(&client, id), submission, &headers).await?;
+    Ok((StatusCode::CREATED, Json(created(&http, view.job.draft, taken).await?)))
+}
+
+/// The entry of the audit log for somebody who may resubmit any client's job (I7).
+fn accountable(client: &Identity, job: PoolJobId) -> Option<Actor> {
+    let actor = whose(client).is_none().then(|| client.actor())?;
+    let reason = match &actor.reason {
+        Some(reason) => format!("retry of job {job}: {reason}"),
+        None => format!("retry of job {job}"),
+    };
+    Some(Actor { reason: Some(reason.into()), ..actor })
+}
+
+/// A job that the caller may see; another client's counts as missing (P13).
 pub(super) async fn visible(
     http: &HttpState,
     client: &Identity,
@@ -149,5 +202,5 @@ pub(super) async fn visible(
 
 async fn one_of(http: &HttpState, job: PoolJobId, id: AssignmentId) -> Result<Option<Receipt>, Problem> {
     let assignments = http.coordinator.read(move |reader| reader.assignments(job)).await.map_err(refuse)?;
-    Ok(assignments.iter().find(|assignment| assignment.id == id).and_then(show_receipt))
+    Ok(assignments.iter().find(|assignment| assignment.id == id).and_then(Receipt::of))
 }

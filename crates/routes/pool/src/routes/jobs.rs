@@ -1,15 +1,14 @@
 //! Jobs as clients hand them in and list them (P13, P18).
 
 use super::{ask, query::Query, refuse};
-use crate::{
-    bodies::{LargeBody, apart},
-    translate::{read_batch, read_draft, read_key, show_created, show_job},
-    wire::{BatchAnswer, BatchItem, BatchRequest, Job, JobList, JobRequest},
-};
+use crate::bodies::{LargeBody, apart};
 use axum::{
     Json,
     extract::State,
     http::{HeaderMap, StatusCode},
+};
+use muster_contract_pool::{
+    BatchAnswer, BatchItem, BatchRequest, Job, JobList, JobRequest, read_idempotency_key,
 };
 use muster_http::{BodyBytes, Client, HttpState, Identity, Params, Problem};
 use muster_model::{
@@ -41,7 +40,7 @@ async fn create(
     headers: HeaderMap,
     BodyBytes(body): BodyBytes,
 ) -> Result<(StatusCode, Json<Job>), Problem> {
-    let submission = apart(body.len(), move || read_draft(&body, client.id)).await??;
+    let submission = apart(body.len(), move || JobRequest::parse(&body, client.id)).await??;
     let draft = submission.jobs.first().cloned();
     let draft = draft.ok_or_else(|| Problem::internal(&"a submission without its job"))?;
     let taken = submit(&http, None, submission, &headers).await?;
@@ -68,10 +67,11 @@ async fn batch(
     body: LargeBody,
 ) -> Result<(StatusCode, Json<BatchAnswer>), Problem> {
     let (bytes, payload_max) = (body.bytes.clone(), http.settings.body_limit_bytes);
-    let submission = apart(bytes.len(), move || read_batch(&bytes, client.id, payload_max)).await??;
+    let submission =
+        apart(bytes.len(), move || BatchRequest::parse(&bytes, client.id, payload_max)).await??;
     let taken = submit(&http, None, submission, &headers).await?;
     let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
-    let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued.as_str() }).collect();
+    let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued }).collect();
     Ok((StatusCode::CREATED, Json(BatchAnswer { jobs })))
 }
 
@@ -107,7 +107,14 @@ pub(super) fn whose(client: &Identity) -> Option<UserId> {
     (!client.roles.contains(Role::Admin)).then_some(client.id)
 }
 
-/// A job as it is written down.
+/// Shows a job as it is now.
+pub(super) fn show_job(view: PoolJobView) -> Job {
+    let status = view.status();
+    let result = view.result.and_then(|assignment| assignment.result);
+    Job::of(view.job, status, view.end, result.as_deref())
+}
+
+/// A job as it is stored.
 pub(super) async fn stored(http: &HttpState, id: PoolJobId) -> Result<Option<PoolJobView>, Problem> {
     http.coordinator.read(move |reader| reader.pool_job(id)).await.map_err(refuse)
 }
@@ -120,8 +127,8 @@ pub(super) async fn created(
 ) -> Result<Job, Problem> {
     let before = if taken.repeated { stored(http, taken.first).await? } else { None };
     Ok(match before {
-        Some(view) => show_created(view.job.id, view.job.draft, view.job.created_at),
-        None => show_created(taken.first, draft, taken.at),
+        Some(view) => Job::created(view.job.id, view.job.draft, view.job.created_at),
+        None => Job::created(taken.first, draft, taken.at),
     })
 }
 
@@ -132,7 +139,7 @@ pub(super) async fn submit(
     mut submission: PoolSubmission,
     headers: &HeaderMap,
 ) -> Result<PoolSubmissionReply, Problem> {
-    submission.key = read_key(headers)?;
+    submission.key = read_idempotency_key(headers)?;
     ask(http, actor, submission).await
 }
 

@@ -1,6 +1,6 @@
-//! Reads what stands behind the question mark, and says what is wrong with it as FastAPI does.
+//! Reads query parameters, and refuses wrong ones as FastAPI does.
 
-use crate::translate::limit;
+use muster_contract_pool::limit;
 use muster_http::{Misfit, Params, Problem};
 use muster_model::{AssignmentId, PoolJobStatus};
 use muster_store::Cursor;
@@ -9,10 +9,19 @@ use std::{ops::RangeInclusive, time::Duration};
 /// The parameters of a request. Those that are not known are refused: a misspelt filter would show everything.
 pub(super) struct Query<'p>(&'p Params);
 
+/// A page of a list.
+pub(super) struct PageQuery {
+    /// The cursor of the page before.
+    pub(super) after: Option<String>,
+    /// The length of the page, if one is given.
+    pub(super) limit: Option<u32>,
+}
+
 impl<'p> Query<'p> {
     pub(super) fn of(params: &'p Params, known: &[&str]) -> Result<Self, Problem> {
-        let told = params.only(known).map(|()| Self(params));
-        told.map_err(|problem| misfit(problem.field().unwrap_or_default(), "Extra inputs are not permitted"))
+        let checked = params.only(known).map(|()| Self(params));
+        checked
+            .map_err(|problem| misfit(problem.field().unwrap_or_default(), "Extra inputs are not permitted"))
     }
 
     /// How long to wait.
@@ -21,16 +30,16 @@ impl<'p> Query<'p> {
         Ok(Duration::from_millis(millis.unsigned_abs()))
     }
 
-    /// Where a page begins, and how long it may be if that is said.
-    pub(super) fn page(&self) -> Result<(Option<String>, Option<u32>), Problem> {
+    /// The page that is asked for.
+    pub(super) fn page(&self) -> Result<PageQuery, Problem> {
         let limit = self.integer("limit", 1..=PAGE_MAX)?.and_then(|limit| u32::try_from(limit).ok());
         let after = self.0.opt_text("after").filter(|after| !after.is_empty());
-        Ok((after.map(str::to_owned), limit))
+        Ok(PageQuery { after: after.map(str::to_owned), limit })
     }
 
     /// A page of a list that is never shown as a whole.
     pub(super) fn cursor(&self) -> Result<Cursor, Problem> {
-        let (after, limit) = self.page()?;
+        let PageQuery { after, limit } = self.page()?;
         Ok(Cursor { after, limit: limit.unwrap_or(PAGE) })
     }
 
@@ -42,7 +51,7 @@ impl<'p> Query<'p> {
     }
 
     pub(super) fn assignment(&self) -> Result<Option<AssignmentId>, Problem> {
-        let id = self.integer("assignment_id", 0..=crate::shape::ID_MAX)?;
+        let id = self.integer("assignment_id", 0..=limit::ID)?;
         Ok(id.map(|id| AssignmentId(id.unsigned_abs())))
     }
 

@@ -1,11 +1,8 @@
-//! What becomes of a worker: its key, whether it gets work, whether it may (P3, P14).
+//! Changes to a worker: its key, draining, bans (P3, P14).
 
 use super::{ask, refuse, worker_id, workers::show};
-use crate::{
-    translate::{read_public_key, read_reason},
-    wire::{KeyRequest, ReasonRequest, Worker},
-};
 use axum::{Json, extract::State};
+use muster_contract_pool::{KeyRequest, ReasonRequest, Worker};
 use muster_http::{Admin, BodyBytes, HttpState, Owner, PathText, Problem};
 use muster_model::{Actor, Ask, PoolWorkerRecord, UserId, ask::pool};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -36,7 +33,7 @@ async fn set_key(
     PathText(id): PathText,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
-    let public_key = read_public_key(&body)?;
+    let KeyRequest { public_key } = KeyRequest::parse(&body)?;
     let worker = worker_id(&id)?;
     change(&http, None, pool::SetKey { worker, owner: owner.id, public_key }).await
 }
@@ -94,7 +91,7 @@ async fn ban(
     PathText(id): PathText,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
-    let reason = read_reason(&body)?;
+    let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
     let worker = worker_id(&id)?;
     change(&http, Some(admin.actor()), pool::Ban { worker, reason }).await
 }
@@ -116,7 +113,7 @@ async fn unban(
     PathText(id): PathText,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
-    let reason = read_reason(&body)?;
+    let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
     let worker = worker_id(&id)?;
     change(&http, Some(admin.actor()), pool::Unban { worker, reason }).await
 }
@@ -131,14 +128,14 @@ async fn set_draining(
     change(http, None, pool::Drain { worker, owner: Some(owner), draining }).await
 }
 
-/// Has a worker changed and shows it.
+/// Changes a worker and shows it.
 async fn change(
     http: &HttpState,
     actor: Option<Actor>,
     request: impl Ask<Reply = Box<PoolWorkerRecord>>,
 ) -> Result<Json<Worker>, Problem> {
     let worker = ask(http, actor, request).await?;
-    // The engine has let go of what only people read of it.
+    // The engine does not keep the texts that only people read.
     let id = worker.id;
     let stored = http.coordinator.read(move |reader| reader.pool_worker(id)).await.map_err(refuse)?;
     Ok(Json(show(http, stored.unwrap_or(*worker))))

@@ -1,21 +1,92 @@
-//! A worker hands in results and asks for more work, in one call and one commit (P19).
+//! Workers ask for work and submit results (P6, P7, P19).
 
-use super::{key_of, ready, refuse, refuse_result};
+use super::{ask, key_of, ready, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
     keys::WorkerKeys,
-    payloads::respond,
-    translate::{Handed, Words, Worked, judge, read_work, show_taken, words},
-    wire::{SubmittedItem, WorkAnswer, WorkRequest},
+    payloads::{respond, with_payloads},
 };
-use axum::{Extension, extract::State, response::Response};
-use muster_http::{HttpState, Owner, Place, Problem};
-use muster_model::{PoolRejection, PoolResult, PoolTaken, PoolWork, PoolWorkReply, UserId};
+use axum::{
+    Extension, Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use muster_contract_pool::{
+    ParsedSubmission, ParsedWork, PollAnswer, PollRequest, Refusal, SubmitRequest, Submitted, SubmittedItem,
+    UnverifiedResult, WorkAnswer, WorkRequest, refusal::NO_ASSIGNMENT,
+};
+use muster_http::{BodyBytes, HttpState, Owner, Place, Problem};
+use muster_model::{
+    PoolRejection, PoolResult, PoolTaken, PoolWork, PoolWorkReply, UserId,
+    ask::pool::{HandIn, Poll, Resume},
+};
 use std::{sync::Arc, time::Duration};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
-    OpenApiRouter::default().routes(routes!(work))
+    OpenApiRouter::default().routes(routes!(poll)).routes(routes!(submit)).routes(routes!(work))
+}
+
+/// Gives a worker its oldest assignment that was not started, or, to `resume`, all that were.
+#[utoipa::path(
+    post, path = "/jobs/poll", operation_id = "pool_poll", tag = "pool workers",
+    security(("user" = [])),
+    request_body = PollRequest,
+    responses(
+        (status = 200, description = "An assignment; to resume, those that were started", body = PollAnswer),
+        (status = 404, description = "Worker not found, or No assignment available"),
+    )
+)]
+async fn poll(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    place: Place,
+    BodyBytes(body): BodyBytes,
+) -> Result<Response, Problem> {
+    let request = PollRequest::parse(&body)?;
+    let (worker, wait) = (request.worker(), request.wait());
+    if request.resume {
+        let handouts = ask(&http, None, Resume { worker, owner: owner.id }).await?;
+        return respond(&http, None, handouts).await;
+    }
+    place.wait_apart(wait)?;
+    let poll = Poll { worker, owner: owner.id, start: request.start, supply: true };
+    let handout = http.coordinator.poll_pool(poll, wait).await.map_err(refuse)?;
+    owner.look_again(&http)?;
+    let shown = with_payloads(&http, handout.as_slice()).await?.pop();
+    let nothing = || NO_ASSIGNMENT.into();
+    shown.map(|one| Json(one).into_response()).ok_or_else(nothing)
+}
+
+/// Takes a result whose signature holds.
+///
+/// What is checked with the worker's key alone is checked here; the one writer only sees results that are their worker's.
+#[utoipa::path(
+    post, path = "/jobs/submit", operation_id = "pool_submit", tag = "pool workers",
+    security(("user" = [])),
+    request_body = SubmitRequest,
+    responses(
+        (status = 200, description = "The result was taken", body = Submitted),
+        (status = 400, description = "Worker public key is not configured, Invalid public key encoding, Invalid public key length, Invalid signature encoding, Invalid signature length, Signature verification failed, Invalid nonce, Output required, or Output hash mismatch"),
+        (status = 404, description = "Worker not found, or Assignment not found"),
+        (status = 409, description = "Assignment already submitted (with the header Muster-Identical: true where the bodies are the same), Assignment is not in a submittable state, or Concurrent submission conflict"),
+    )
+)]
+async fn submit(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    Extension(keys): Extension<WorkerKeys>,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Submitted>, Problem> {
+    let ParsedSubmission { worker, result } =
+        apart(body.len(), move || SubmitRequest::parse(&body)).await??;
+    let public_key = key_of(&http, worker, owner.id).await?;
+    let key = keys.read(public_key.as_deref())?;
+    let result = Arc::new(result.verify(&key, public_key.unwrap_or_default())?);
+    ready(&http)?;
+    let hand_in = HandIn { worker, owner: owner.id, result };
+    let taken = http.coordinator.ask(hand_in).await.map_err(refuse_result)?;
+    Ok(Json(Submitted::of(&taken)))
 }
 
 /// Takes results and gives more work.
@@ -32,111 +103,101 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 409, description = "Concurrent submission conflict"),
     )
 )]
+#[allow(clippy::too_many_arguments, reason = "one for each part of the request")]
 async fn work(
     Owner(owner): Owner,
     State(http): State<HttpState>,
-    (place, keys): (Place, Extension<WorkerKeys>),
+    place: Place,
+    Extension(keys): Extension<WorkerKeys>,
     body: LargeBody,
 ) -> Result<Response, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
-    let mut worked = apart(length, move || read_work(&bytes)).await??;
-    let public_key = key_of(&http, worked.worker, owner.id).await?;
-    let judged = judge_all(std::mem::take(&mut worked.results), public_key, &keys).await?;
-    let call = Call::new(worked, owner.id, judged);
+    let mut work = apart(length, move || WorkRequest::parse(&bytes)).await??;
+    let public_key = key_of(&http, work.worker, owner.id).await?;
+    let checked = verify_all(std::mem::take(&mut work.results), public_key, &keys).await?;
+    let call = WorkCall::new(work, owner.id, checked);
     place.wait_apart(call.wait)?;
     ready(&http)?;
     let PoolWorkReply { results, assignments } = call.ask(&http).await?;
     owner.look_again(&http)?;
-    let submitted = serde_json::to_string(&call.tell(results)).map_err(|error| Problem::internal(&error))?;
-    respond(&http, &format!("\"submitted\":{submitted},"), assignments).await
+    respond(&http, Some(&call.submitted(results)), assignments).await
 }
 
-/// A call whose results were judged.
-struct Call {
+/// A call whose results were checked.
+struct WorkCall {
     work: PoolWork,
     wait: Duration,
-    /// In the order they came: of which assignment, and what is wrong with it so far.
-    judged: Vec<(u64, Option<Words>)>,
+    /// In the order they came.
+    checked: Vec<CheckedResult>,
 }
 
-impl Call {
-    fn new(worked: Worked, owner: UserId, results: Vec<Judged>) -> Self {
-        let Worked { worker, max, start, wait, .. } = worked;
-        let mut work = PoolWork { worker, owner, results: Vec::new(), max, start, supply: max > 0 };
-        let mut judged = Vec::with_capacity(results.len());
-        for Judged { assignment_id, result } in results {
-            judged.push((assignment_id, result.as_ref().err().cloned()));
-            work.results.extend(result.ok());
-        }
-        Self { work, wait, judged }
+/// The verdict on one result of a call.
+struct CheckedResult {
+    assignment_id: u64,
+    /// `Err`: the signature is not the worker's. `Ok`: the writer decides.
+    verdict: Result<Arc<PoolResult>, Refusal>,
+}
+
+impl WorkCall {
+    fn new(parsed: ParsedWork, owner: UserId, checked: Vec<CheckedResult>) -> Self {
+        let ParsedWork { worker, max, start, wait, .. } = parsed;
+        let results = checked.iter().filter_map(|one| one.verdict.as_ref().ok()).cloned().collect();
+        Self { work: PoolWork { worker, owner, results, max, start, supply: max > 0 }, wait, checked }
     }
 
     async fn ask(&self, http: &HttpState) -> Result<PoolWorkReply, Problem> {
-        let refuse = if self.judged.is_empty() { refuse } else { refuse_result };
-        let worked = http.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)?;
-        if worked.results.len() == self.work.results.len() {
-            Ok(worked)
+        let refuse = if self.checked.is_empty() { refuse } else { refuse_result };
+        let reply = http.coordinator.work_pool(self.work.clone(), self.wait).await.map_err(refuse)?;
+        if reply.results.len() == self.work.results.len() {
+            Ok(reply)
         } else {
-            Err(Problem::internal(&"results were handed in and not all of them decided"))
+            Err(Problem::internal(&"not every result of a call was decided"))
         }
     }
 
-    /// Tells what became of each, in the order they came.
-    fn tell(self, results: Vec<Result<PoolTaken, PoolRejection>>) -> Vec<SubmittedItem> {
-        let mut results = results.into_iter();
-        let mut decided = || results.next().expect("as many were decided as were handed in");
-        let tell = |(id, wrong): (u64, Option<Words>)| match wrong {
-            Some(words) => refused(id, words),
-            None => match decided() {
-                Ok(taken) => SubmittedItem::Taken(show_taken(&taken)),
-                Err(rejection) => refused(id, words(&rejection)),
-            },
+    /// Shows what became of each result, in the order they came.
+    fn submitted(self, decided: Vec<Result<PoolTaken, PoolRejection>>) -> Vec<SubmittedItem> {
+        let mut decided = decided.into_iter();
+        let mut next = || decided.next().expect("every result that was asked about is decided");
+        let show = |one: CheckedResult| match one.verdict {
+            Ok(_) => SubmittedItem::of(one.assignment_id, &next()),
+            Err(refusal) => SubmittedItem::refused(one.assignment_id, refusal),
         };
-        self.judged.into_iter().map(tell).collect()
+        self.checked.into_iter().map(show).collect()
     }
 }
 
-fn refused(assignment_id: u64, words: Words) -> SubmittedItem {
-    let Words { status, detail, identical } = words;
-    SubmittedItem::Refused { assignment_id, error: detail, code: status.as_u16(), identical }
-}
-
-/// A result, or what is wrong with it.
-struct Judged {
-    assignment_id: u64,
-    result: Result<Arc<PoolResult>, Words>,
-}
-
-/// Judges results on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
-async fn judge_all(
-    handed: Vec<Handed>,
+/// Checks signatures on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
+async fn verify_all(
+    results: Vec<UnverifiedResult>,
     public_key: Option<Box<str>>,
     keys: &WorkerKeys,
-) -> Result<Vec<Judged>, Problem> {
+) -> Result<Vec<CheckedResult>, Problem> {
     let (key, text) = (keys.read(public_key.as_deref()), public_key.unwrap_or_default());
-    let judge_one = move |one: Handed| {
-        let assignment_id = one.assignment.0;
-        let result = key.clone().and_then(|key| judge(one, &key, text.clone()));
-        Judged { assignment_id, result: result.map(Arc::new) }
+    let verify = move |result: UnverifiedResult| {
+        let assignment_id = result.assignment().0;
+        let verdict = key.clone().and_then(|key| result.verify(&key, text.clone()));
+        CheckedResult { assignment_id, verdict: verdict.map(Arc::new) }
     };
-    if handed.len() <= SOON_JUDGED {
-        return Ok(handed.into_iter().map(judge_one).collect());
+    if results.len() <= FEW_RESULTS {
+        return Ok(results.into_iter().map(verify).collect());
     }
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let each = handed.len().div_ceil(cores).max(SOON_JUDGED);
-    let mut handed = handed.into_iter();
+    let each = results.len().div_ceil(cores).max(FEW_RESULTS);
+    let mut results = results.into_iter();
     let mut shares = Vec::new();
-    while handed.len() > 0 {
-        let (share, judge_one): (Vec<Handed>, _) = (handed.by_ref().take(each).collect(), judge_one.clone());
-        let judged = move || share.into_iter().map(judge_one).collect::<Vec<Judged>>();
-        shares.push(tokio::task::spawn_blocking(judged));
+    while results.len() > 0 {
+        let share: Vec<UnverifiedResult> = results.by_ref().take(each).collect();
+        let verify = verify.clone();
+        let checked = move || share.into_iter().map(verify).collect::<Vec<CheckedResult>>();
+        shares.push(tokio::task::spawn_blocking(checked));
     }
-    let mut judged = Vec::new();
+    let mut checked = Vec::new();
     for share in shares {
-        judged.extend(share.await.map_err(|error| Problem::internal(&error))?);
+        checked.extend(share.await.map_err(|error| Problem::internal(&error))?);
     }
-    Ok(judged)
+    Ok(checked)
 }
 
-/// Judged in less than half a millisecond.
-const SOON_JUDGED: usize = 8;
+/// Checked in less than half a millisecond.
+const FEW_RESULTS: usize = 8;

@@ -1,18 +1,23 @@
-//! Workers as their owners bring and see them (P3, P4, P5).
+//! Workers: registration, lists, heartbeats (P3, P4, P5, I7).
 
-use super::{ask, query::Query, refuse};
-use crate::{
-    translate::{read_beat, read_registration, show_registered, show_worker},
-    wire::{HeartbeatRequest, Moment, RegisterRequest, Registered, Seen, Worker, WorkerList},
+use super::{
+    ask,
+    query::{PageQuery, Query},
+    refuse,
 };
 use axum::{Json, extract::State, http::StatusCode};
-use muster_http::{BodyBytes, HttpState, Owner, Params, Problem};
+use muster_contract_pool::{HeartbeatRequest, Moment, RegisterRequest, Registered, Seen, Worker, WorkerList};
+use muster_http::{BodyBytes, HttpState, Operator, Owner, Params, Problem};
 use muster_model::{PoolWorkerRecord, UserId};
 use muster_store::{Cursor, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
-    OpenApiRouter::default().routes(routes!(register)).routes(routes!(list)).routes(routes!(heartbeat))
+    OpenApiRouter::default()
+        .routes(routes!(register))
+        .routes(routes!(list))
+        .routes(routes!(list_all))
+        .routes(routes!(heartbeat))
 }
 
 /// Registers a worker of the caller's.
@@ -30,9 +35,9 @@ async fn register(
     State(http): State<HttpState>,
     BodyBytes(body): BodyBytes,
 ) -> Result<(StatusCode, Json<Registered>), Problem> {
-    let registration = read_registration(&body, owner.id)?;
+    let registration = RegisterRequest::parse(&body, owner.id)?;
     let worker = ask(&http, None, registration).await?;
-    Ok((StatusCode::CREATED, Json(show_registered(*worker))))
+    Ok((StatusCode::CREATED, Json(Registered::of(*worker))))
 }
 
 /// Lists the caller's workers.
@@ -53,12 +58,36 @@ async fn list(
     State(http): State<HttpState>,
     params: Params,
 ) -> Result<Json<WorkerList>, Problem> {
-    let (after, limit) = Query::of(&params, &["limit", "after"])?.page()?;
+    let PageQuery { after, limit } = Query::of(&params, &["limit", "after"])?.page()?;
     let read = move |reader: &dyn Reader| match limit {
         Some(limit) => reader.pool_workers(Some(owner.id), &Cursor { after, limit }),
         None => all_workers(reader, owner.id, after),
     };
     let page = http.coordinator.read(read).await.map_err(refuse)?;
+    let workers = page.items.into_iter().map(|worker| show(&http, worker)).collect();
+    Ok(Json(WorkerList { workers, next: page.next }))
+}
+
+/// Lists all workers of the pool, by id.
+#[utoipa::path(
+    get, path = "/api/pool/workers", operation_id = "list_pool_workers", tag = "pool workers",
+    security(("operator" = [])),
+    params(
+        ("limit" = Option<i64>, Query, description = "At most so many; 100 without it", minimum = 1, maximum = 1000),
+        ("after" = Option<String>, Query, description = "What the page before gave as next"),
+    ),
+    responses(
+        (status = 200, description = "A page of workers", body = WorkerList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list_all(
+    _: Operator,
+    State(http): State<HttpState>,
+    params: Params,
+) -> Result<Json<WorkerList>, Problem> {
+    let page = Query::of(&params, &["limit", "after"])?.cursor()?;
+    let page = http.coordinator.read(move |reader| reader.pool_workers(None, &page)).await.map_err(refuse)?;
     let workers = page.items.into_iter().map(|worker| show(&http, worker)).collect();
     Ok(Json(WorkerList { workers, next: page.next }))
 }
@@ -78,15 +107,15 @@ async fn heartbeat(
     State(http): State<HttpState>,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Seen>, Problem> {
-    let worker = read_beat(&body)?;
+    let worker = HeartbeatRequest::parse(&body)?;
     let at = http.coordinator.beat_pool(worker, owner.id).await.map_err(refuse)?;
     Ok(Json(Seen { worker_id: worker.0, last_seen_at: Moment(at) }))
 }
 
-/// A worker with what memory knows of it.
+/// Shows a worker with its last sign of life in memory.
 pub(super) fn show(http: &HttpState, worker: PoolWorkerRecord) -> Worker {
     let member = http.coordinator.pool().worker(worker.id);
-    show_worker(worker, member.and_then(|member| member.last_seen()))
+    Worker::of(worker, member.and_then(|member| member.last_seen()))
 }
 
 fn all_workers(

@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use axum::body::Body;
+use muster_contract_pool::golden;
 use muster_model::Role;
 use muster_proof::signed_bytes;
 use serde_json::{Value, json};
@@ -14,18 +15,11 @@ async fn register() {
         world.client(&format!("user-{n}")).await;
     }
     let owner = world.owner("owner-a").await;
-    let request = r#"{
-  "name": "worker-owner-a",
-  "region": "sa-east-1",
-  "public_key": "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE"
-}"#;
-    let answer = world.call_with("POST /workers/register", &owner.token, request).await;
-    assert_eq!(answer.status, 201);
-    let expected = r#"{"id":1,"name":"worker-owner-a","owner_user_id":10,"status":"offline","region":"sa-east-1","specs_json":null,"public_key":"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE","last_seen_at":null}"#;
-    assert_eq!(answer.text, expected);
+    let answer = world.call_with("POST /workers/register", &owner.token, golden::REGISTER_REQUEST).await;
+    assert_eq!((answer.status, &*answer.text), (201, golden::REGISTERED));
     let other = world.owner("owner-b").await;
     for token in [&owner.token, &other.token] {
-        let again = world.call_with("POST /workers/register", token, request).await;
+        let again = world.call_with("POST /workers/register", token, golden::REGISTER_REQUEST).await;
         assert_eq!(again.told(), (409, "Worker name already exists"));
         assert_eq!(again.headers["content-type"], "application/problem+json");
     }
@@ -61,7 +55,7 @@ async fn heartbeat() {
     let (owner, other) = (world.owner("a").await, world.owner("b").await);
     let worker = world.worker(&owner, "w").await;
     let answer = worker.beat().await;
-    assert_eq!(answer.text, r#"{"worker_id":1,"last_seen_at":"2026-02-08T12:30:45.123000Z"}"#);
+    assert_eq!(answer.text, golden::SEEN);
     let shown = world.get("/workers", &owner).await.body["workers"][0].clone();
     assert_eq!(
         (&shown["status"], &shown["last_seen_at"]),

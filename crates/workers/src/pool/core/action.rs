@@ -115,21 +115,6 @@ pub enum Outcome {
     Error(Text),
 }
 
-/// A worker, as a server knows it (P3, P4).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its number.
-    pub id: u64,
-    /// What it is called.
-    pub name: Text,
-    /// The key that its results are checked with; one that is empty is none.
-    pub key: Option<Text>,
-    /// How many assignments the server gives it at once.
-    pub slots: Option<u64>,
-    /// When the server last heard of it (P12).
-    pub last_seen: Option<Text>,
-}
-
 /// A result that an earlier life left on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spooled {

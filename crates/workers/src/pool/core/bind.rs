@@ -1,7 +1,7 @@
 //! P3, P4, P16: which worker this is at the server, and with which key.
 
 use super::{
-    Action, Core, Known, Note, Over, Trouble,
+    Action, Core, Note, Over, Trouble, WorkerSummary,
     access::{Ask, Sent},
     farewell::is_final,
     outbox::UNFIT,
@@ -52,7 +52,7 @@ impl Default for Phase {
 
 impl Core {
     /// The owner's workers were listed, or were not.
-    pub fn listed(&mut self, number: u64, answer: Result<Vec<Known>, Trouble>, now: Timestamp) {
+    pub fn listed(&mut self, number: u64, answer: Result<Vec<WorkerSummary>, Trouble>, now: Timestamp) {
         let Some(sent) = self.link.ask.take(number) else { return self.settle(now) };
         match (answer, self.link.phase) {
             (Ok(known), Phase::Look { is_taken }) => {
@@ -74,7 +74,7 @@ impl Core {
     }
 
     /// A registration was answered, or was not.
-    pub fn registered(&mut self, number: u64, answer: Result<Known, Trouble>, now: Timestamp) {
+    pub fn registered(&mut self, number: u64, answer: Result<WorkerSummary, Trouble>, now: Timestamp) {
         let Some(sent) = self.link.ask.take(number) else { return self.settle(now) };
         match answer {
             Ok(known) => {
@@ -206,7 +206,7 @@ impl Core {
     }
 
     /// What to think of the worker that the server knows by this name.
-    fn recognise(&mut self, known: &Known, now: Timestamp) {
+    fn recognise(&mut self, known: &WorkerSummary, now: Timestamp) {
         let worker = known.id;
         self.link.slots = known.slots;
         if let Some(other) = self.outbox.other_worker(worker) {

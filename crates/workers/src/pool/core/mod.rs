@@ -17,8 +17,10 @@ mod take;
 #[cfg(test)]
 mod tests;
 
+pub use muster_contract_pool::WorkerSummary;
+
 pub use action::{
-    Action, Counts, End, Known, Note, Outcome, Over, Spooled, Started, Status, Submission, Submitted, Work,
+    Action, Counts, End, Note, Outcome, Over, Spooled, Started, Status, Submission, Submitted, Work,
 };
 pub use muster_worker_kit::{Refusal, Trouble};
 

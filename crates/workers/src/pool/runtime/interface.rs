@@ -3,8 +3,9 @@
 use super::super::{
     KeyFileError,
     core::{Counts, Note, Status, Submitted},
-    wire::{Introduction, WireError},
+    wire::Introduction,
 };
+use muster_contract_pool::ReadError;
 use muster_model::{Millis, Timestamp};
 use muster_spool::SpoolError;
 use muster_worker_kit::Text;
@@ -117,7 +118,7 @@ pub enum PoolWorkerError {
     Key(#[from] KeyFileError),
     /// The spool holds what no worker of this version wrote.
     #[error("entry {0} of the spool is no result: {1}; use the muster that wrote it to empty the spool")]
-    Entry(u64, WireError),
+    Entry(u64, ReadError),
 }
 
 impl From<SpoolError> for PoolWorkerError {

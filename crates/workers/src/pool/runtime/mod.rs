@@ -7,7 +7,8 @@ pub use interface::{Options, PoolWorkerError, Report};
 use super::{
     Assignment, KeyFile, KeyFileError, Server,
     core::{
-        Action, Core, End, Known, Over, Settings, Spooled, Started, Submission, Submitted, Trouble, Work,
+        Action, Core, End, Over, Settings, Spooled, Started, Submission, Submitted, Trouble, Work,
+        WorkerSummary,
     },
     execute::Handler,
     wire,
@@ -30,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 /// Something that happened outside the core.
 enum Happened {
     Admitted(u64, Result<Option<Millis>, Trouble>),
-    Listed(u64, Result<Vec<Known>, Trouble>),
-    Registered(u64, Result<Known, Trouble>),
+    Listed(u64, Result<Vec<WorkerSummary>, Trouble>),
+    Registered(u64, Result<WorkerSummary, Trouble>),
     KeyGiven(u64, Result<(), Trouble>),
     Replaced(u64, Result<(), Text>),
     Beaten(u64, Result<Option<Text>, Trouble>),

@@ -58,8 +58,8 @@ struct Call {
 
 enum Answer {
     Admitted(u64, Result<u64, Trouble>),
-    Listed(u64, Result<Vec<Known>, Trouble>),
-    Registered(u64, Result<Known, Trouble>),
+    Listed(u64, Result<Vec<WorkerSummary>, Trouble>),
+    Registered(u64, Result<WorkerSummary, Trouble>),
     Beaten(u64, Result<Option<Text>, Trouble>),
     Resumed(u64, Result<Started, Trouble>),
     Polled(u64, Result<Option<Assignment>, Trouble>),
@@ -346,8 +346,8 @@ fn settings() -> Settings {
     }
 }
 
-fn known() -> Known {
-    Known { id: 7, name: "W".into(), key: Some("K".into()), slots: None, last_seen: None }
+fn known() -> WorkerSummary {
+    WorkerSummary { id: 7, name: "W".into(), key: Some("K".into()), slots: None, last_seen: None }
 }
 
 fn handed(id: u64) -> Assignment {

@@ -300,9 +300,9 @@ fn end(how: &str) -> End {
     }
 }
 
-fn known(name: &str, key: &str) -> Known {
+fn known(name: &str, key: &str) -> WorkerSummary {
     let key = (key != "none").then(|| key.into());
-    Known { id: 7, name: name.into(), key, slots: None, last_seen: None }
+    WorkerSummary { id: 7, name: name.into(), key, slots: None, last_seen: None }
 }
 
 fn assignment(id: u64) -> Assignment {

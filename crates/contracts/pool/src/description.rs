@@ -1,8 +1,11 @@
-//! What owners, workers and clients send. Bodies are read by hand (see `shape`); these types give their schemas, as exact as
-//! the checks. Fields that are not known are ignored.
+//! The schemas of request bodies, as exact as the checks. Unknown fields are ignored.
 
-use crate::{shape::ID_MAX, translate::limit};
-use muster_http::schema::{any, between, may, must, nullable, object, schema};
+use crate::{
+    BatchRequest, HeartbeatRequest, JobRequest, KeyRequest, PollRequest, ReasonRequest, RegisterRequest,
+    SubmitRequest, WorkRequest, limit,
+};
+use muster_problem::schema::{any, between, may, must, nullable, object, schema};
+use std::borrow::Cow;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
@@ -11,13 +14,9 @@ use utoipa::{
     },
 };
 
-/// Declares the types of bodies, each with its name in the description and its schema.
+/// Gives each body its name in the description and its schema.
 macro_rules! bodies {
-    ($($(#[$doc:meta])* $name:ident $shown:literal => $schema:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name;
-
+    ($($name:ident $shown:literal => $schema:expr;)*) => {$(
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
                 $schema
@@ -25,31 +24,22 @@ macro_rules! bodies {
         }
 
         impl ToSchema for $name {
-            fn name() -> std::borrow::Cow<'static, str> {
-                std::borrow::Cow::Borrowed($shown)
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed($shown)
             }
         }
     )*};
 }
 
 bodies! {
-    /// A worker to be (P3).
     RegisterRequest "PoolRegisterRequest" => register();
-    /// A sign of life (P5).
     HeartbeatRequest "PoolHeartbeatRequest" => schema(must(object(), "worker_id", id()));
-    /// Another key for a worker (P3).
     KeyRequest "PoolKeyRequest" => schema(must(object(), "public_key", text(0, limit::PUBLIC_KEY_CHARS)));
-    /// Why a worker is shut out or let in again (P14).
     ReasonRequest "PoolReasonRequest" => schema(must(object(), "reason", text(1, limit::REASON_CHARS)));
-    /// A question for work (P6).
     PollRequest "PoolPollRequest" => poll();
-    /// A result (P7).
     SubmitRequest "PoolSubmitRequest" => schema(must(result(), "worker_id", id()));
-    /// Results, and a question for more work (P19).
     WorkRequest "PoolWorkRequest" => work();
-    /// A job to be (P13).
     JobRequest "PoolJobRequest" => job();
-    /// Jobs to be, all or none (P18).
     BatchRequest "PoolBatchRequest" => schema(object().property("jobs", list(job(), 1, limit::BATCH_JOBS)).required("jobs"));
 }
 
@@ -97,7 +87,7 @@ fn job() -> RefOr<Schema> {
 }
 
 fn id() -> ObjectBuilder {
-    between(-ID_MAX, ID_MAX)
+    between(-limit::ID, limit::ID)
 }
 
 fn wait_ms() -> ObjectBuilder {

@@ -1,9 +1,10 @@
-//! Reads bodies from strangers field by field, and says what is wrong with them in the words of pydantic.
+//! Parses bodies field by field, and reports every wrong field at once in the words of pydantic, as FastAPI does.
 //!
-//! Everything that is wrong is told at once, as FastAPI does. So a field that is wrong is noted and read as something
-//! harmless, and [`read`] gives nothing at all when anything was noted. Fields that nobody asks for are ignored.
+//! A wrong field is noted and read as a harmless value; [`read`] returns nothing if anything was noted. Unknown fields are
+//! ignored.
 
-use muster_http::{Misfit, Problem};
+use crate::limit;
+use muster_problem::{Misfit, Problem};
 use muster_proof::json::{self, Kind, Object, Value};
 use serde_json::Value as Step;
 use std::ops::RangeInclusive;
@@ -82,20 +83,20 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
     /// An id: an integer below 2^53. What is below zero is no id that anybody has, as 0 is.
     pub(crate) fn id(&mut self, key: &str) -> u64 {
         let value = self.required(key);
-        let id = value.and_then(|value| self.taken(key, integer_in(value, -ID_MAX..=ID_MAX)));
+        let id = value.and_then(|value| self.noted(key, integer_in(value, -limit::ID..=limit::ID)));
         id.and_then(|id| u64::try_from(id).ok()).unwrap_or_default()
     }
 
     /// An integer of a range, if any.
     pub(crate) fn opt_integer(&mut self, key: &str, range: RangeInclusive<i64>) -> Option<i64> {
         let value = self.optional(key)?;
-        self.taken(key, integer_in(value, range))
+        self.noted(key, integer_in(value, range))
     }
 
     /// An integer of a range.
     pub(crate) fn integer(&mut self, key: &str, range: RangeInclusive<i64>) -> i64 {
         let value = self.required(key);
-        value.and_then(|value| self.taken(key, integer_in(value, range))).unwrap_or_default()
+        value.and_then(|value| self.noted(key, integer_in(value, range))).unwrap_or_default()
     }
 
     /// A number above zero, if any.
@@ -108,33 +109,33 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
             let too_large = || format!("Input should be less than or equal to {most}");
             if number <= most { Ok(number) } else { Err(too_large()) }
         });
-        self.taken(key, number)
+        self.noted(key, number)
     }
 
     /// `true` or `false`; absent is `false`.
     pub(crate) fn flag(&mut self, key: &str) -> bool {
         let Some(value) = self.optional(key) else { return false };
         let flag = value.as_bool().ok_or_else(|| "Input should be a valid boolean".to_owned());
-        self.taken(key, flag).unwrap_or_default()
+        self.noted(key, flag).unwrap_or_default()
     }
 
     /// A text, its length counted in code points.
     pub(crate) fn text(&mut self, key: &str, chars: RangeInclusive<usize>) -> Box<str> {
         let value = self.required(key);
-        value.and_then(|value| self.taken(key, text_of(value, chars))).unwrap_or_default()
+        value.and_then(|value| self.noted(key, text_of(value, chars))).unwrap_or_default()
     }
 
     /// A text, if any.
     pub(crate) fn opt_text(&mut self, key: &str, chars_max: usize) -> Option<Box<str>> {
         let value = self.optional(key)?;
-        self.taken(key, text_of(value, 0..=chars_max))
+        self.noted(key, text_of(value, 0..=chars_max))
     }
 
     /// An object, if any, whatever is in it.
     pub(crate) fn opt_object(&mut self, key: &str) -> Option<&'v Value<'a>> {
         let value = self.optional(key)?;
         let object = value.as_object().map(|_| value);
-        self.taken(key, object.ok_or_else(|| "Input should be a valid dictionary".to_owned()))
+        self.noted(key, object.ok_or_else(|| "Input should be a valid dictionary".to_owned()))
     }
 
     /// As [`Self::opt_object`], with text that may be kept in memory.
@@ -142,7 +143,7 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
         let value = self.opt_object(key)?;
         let fits = value.text().len() <= bytes_max;
         let msg = || format!("Input should be at most {bytes_max} bytes of JSON");
-        self.taken(key, if fits { Ok(value) } else { Err(msg()) })
+        self.noted(key, if fits { Ok(value) } else { Err(msg()) })
     }
 
     /// A list of objects; absent is empty unless its length says otherwise.
@@ -153,7 +154,7 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
         mut item: impl FnMut(&mut Shape<'_, 'v, 'a>) -> T,
     ) -> Vec<T> {
         let value = if *len.start() > 0 { self.required(key) } else { self.optional(key) };
-        let items = value.and_then(|value| self.taken(key, items_of(value, len))).unwrap_or_default();
+        let items = value.and_then(|value| self.noted(key, items_of(value, len))).unwrap_or_default();
         let mut read = Vec::with_capacity(items.len());
         for (n, value) in items.iter().enumerate() {
             if self.misfits.len() >= MISFITS_MAX {
@@ -166,7 +167,7 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
         read
     }
 
-    fn taken<T>(&mut self, key: &str, read: Result<T, String>) -> Option<T> {
+    fn noted<T>(&mut self, key: &str, read: Result<T, String>) -> Option<T> {
         read.map_err(|msg| self.blame(key, msg)).ok()
     }
 }
@@ -225,11 +226,8 @@ fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// The largest id: what JavaScript can count to.
-pub(crate) const ID_MAX: i64 = (1 << 53) - 1;
 /// Nobody mends more at a time, and the answer stays short.
 const MISFITS_MAX: usize = 100;
 
 #[cfg(test)]
-#[path = "shape_tests.rs"]
 mod tests;

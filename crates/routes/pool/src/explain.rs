@@ -1,6 +1,6 @@
-//! Why a job is not done yet, in words (P14, P15).
+//! The reason why a job is not done yet, in words (P14, P15).
 
-use crate::wire::Explained;
+use muster_contract_pool::Explained;
 use muster_model::{Cause, Explanation, PoolCause, PoolJobId, Subject, Timestamp};
 
 /// Says what a job waits for, in a word and in a sentence, and what to do.

@@ -1,9 +1,10 @@
 use super::*;
-use axum::http::HeaderValue;
+use crate::to_bytes;
+use http::HeaderValue;
 
 fn draft_of(more: &str) -> Result<PoolJobDraft, String> {
     let body = format!(r#"{{"payload": {{"prompt": "hello"}}{more}}}"#);
-    let read = read_draft(body.as_bytes(), UserId(1)).map_err(|problem| problem.detail().to_owned());
+    let read = JobRequest::parse(body.as_bytes(), UserId(1)).map_err(|problem| problem.detail().to_owned());
     read.map(|mut submission| submission.jobs.remove(0))
 }
 
@@ -16,9 +17,9 @@ fn a_job_is_its_payload() {
     assert!(!job.verify_output_hash && job.demand == Demand::default());
     for payload in ["null", "[1, 2]", "\"x\"", "1.50"] {
         let body = format!(r#"{{"payload":{payload}}}"#);
-        assert_eq!(&*read_draft(body.as_bytes(), UserId(1)).unwrap().jobs[0].payload, payload);
+        assert_eq!(&*JobRequest::parse(body.as_bytes(), UserId(1)).unwrap().jobs[0].payload, payload);
     }
-    assert_eq!(read_draft(b"{}", UserId(1)).unwrap_err().detail(), "body.payload: Field required");
+    assert_eq!(JobRequest::parse(b"{}", UserId(1)).unwrap_err().detail(), "body.payload: Field required");
 }
 
 /// P13, P14, P15: what a job may ask for.
@@ -64,7 +65,7 @@ fn a_job_has_limits() {
 #[test]
 fn a_batch_names_the_job_that_is_wrong() {
     let batch = |jobs: &str| {
-        read_batch(format!(r#"{{"jobs":[{jobs}]}}"#).as_bytes(), UserId(1), 9)
+        BatchRequest::parse(format!(r#"{{"jobs":[{jobs}]}}"#).as_bytes(), UserId(1), 9)
             .map_err(|p| p.detail().to_owned())
     };
     assert_eq!(batch(r#"{"payload":1},{"payload":2}"#).unwrap().jobs.len(), 2);
@@ -83,11 +84,12 @@ fn a_batch_names_the_job_that_is_wrong() {
 /// P13: another spelling of the same body is the same body; another route is another thing.
 #[test]
 fn the_same_body_has_the_same_digest() {
-    let of = |body: &str| read_draft(body.as_bytes(), UserId(1)).unwrap().digest;
+    let of = |body: &str| JobRequest::parse(body.as_bytes(), UserId(1)).unwrap().digest;
     assert_eq!(of(r#"{"payload":1,"priority":2}"#), of(r#" {"priority": 2, "payload": 1}"#));
     assert_ne!(of(r#"{"payload":1}"#), of(r#"{"payload":2}"#));
     let body = br#"{"payload":1,"jobs":[{"payload":1}]}"#;
-    let (one, batch) = (read_draft(body, UserId(1)).unwrap(), read_batch(body, UserId(1), 9).unwrap());
+    let (one, batch) =
+        (JobRequest::parse(body, UserId(1)).unwrap(), BatchRequest::parse(body, UserId(1), 9).unwrap());
     assert_ne!(one.digest, batch.digest);
 }
 
@@ -97,9 +99,9 @@ fn a_key_is_one_header() {
     let keys = |values: &[&str]| {
         let mut headers = HeaderMap::new();
         for value in values {
-            headers.append(KEY_HEADER, HeaderValue::from_str(value).unwrap());
+            headers.append(IDEMPOTENCY_KEY, HeaderValue::from_str(value).unwrap());
         }
-        read_key(&headers)
+        read_idempotency_key(&headers)
     };
     assert_eq!(keys(&[]).unwrap(), None);
     assert_eq!(keys(&["order-7"]).unwrap().unwrap().as_str(), "order-7");
@@ -110,4 +112,32 @@ fn a_key_is_one_header() {
             "{refused}"
         );
     }
+}
+
+/// P13, P18: the server parses what a client writes.
+#[test]
+fn jobs_are_parsed_as_they_were_written() {
+    let plain = JobRequest::new(r#"{"n": 123456789012345678901234567890}"#.into());
+    let text = r#"{"payload":{"n": 123456789012345678901234567890},"priority":0,"verify_output_hash":false}"#;
+    assert_eq!(to_bytes(&plain), text.as_bytes());
+    let full = JobRequest {
+        priority: 9,
+        region: Some("eu".into()),
+        requires: Some(r#"{"vram":8}"#.into()),
+        max_attempts: Some(5),
+        timeout_s: Some(2.5),
+        verify_output_hash: true,
+        redundancy: Some(3),
+        ..plain.clone()
+    };
+    let parsed = JobRequest::parse(&to_bytes(&full), UserId(1)).unwrap().jobs.remove(0);
+    assert_eq!((parsed.priority, parsed.redundancy, parsed.max_attempts), (9, 3, Some(5)));
+    assert_eq!(
+        (parsed.timeout, parsed.requires_json.as_deref()),
+        (Some(Millis(2_500)), Some(r#"{"vram":8}"#))
+    );
+    let whole = JobRequest { timeout_s: Some(60.0), ..plain.clone() };
+    assert!(String::from_utf8(to_bytes(&whole)).unwrap().contains(r#""timeout_s":60,"#));
+    let batch = BatchRequest { jobs: vec![plain, full] };
+    assert_eq!(BatchRequest::parse(&to_bytes(&batch), UserId(1), 99).unwrap().jobs[1], parsed);
 }
