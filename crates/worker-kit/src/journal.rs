@@ -63,7 +63,7 @@ impl Journal {
     /// # Errors
     /// The spool is in use, damaged or of another version.
     pub fn open(path: &Path, limits: Limits) -> Result<(Spool<Directory>, Recovered), SpoolError> {
-        let (spool, recovered) = Spool::open(Directory::open(path)?, limits)?;
+        let (spool, recovered) = Spool::open(lock(path)?, limits)?;
         if let Some(cut) = &recovered.cut {
             tracing::warn!(file = cut.file, bytes = cut.bytes, "cut a torn end off the spool");
         }
@@ -138,6 +138,23 @@ impl Journal {
         self.orders.send(order).expect("the spool's thread lives as long as its orders");
     }
 }
+
+/// Locks the directory of a spool.
+///
+/// A process that was killed while it started a program leaves a copy of the lock in the child until that becomes the
+/// program. So a lock that is taken is tried again for a second.
+fn lock(path: &Path) -> Result<Directory, SpoolError> {
+    for _ in 0..LOCK_TRIES {
+        match Directory::open(path) {
+            Err(SpoolError::InUse { .. }) => std::thread::sleep(LOCK_DELAY),
+            opened => return opened,
+        }
+    }
+    Directory::open(path)
+}
+
+const LOCK_TRIES: u32 = 20;
+const LOCK_DELAY: Duration = Duration::from_millis(50);
 
 struct Writer<F> {
     spool: Spool<Directory>,

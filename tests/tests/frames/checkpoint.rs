@@ -87,7 +87,8 @@ fn a_server_without_data_goes_on_from_a_checkpoint() {
     assert_eq!(code(&in_use), 1, "{}", said(&in_use));
     assert!(said(&in_use).contains("in use by another muster server"), "{}", said(&in_use));
     let known = farm.server.session("night")["completedFrames"].as_u64().unwrap();
-    farm.until_done(known + 20);
+    // Three workers may hold ten frames each that were granted before the checkpoint: more than that needs new ids.
+    farm.until_done(known + 40);
     farm.server.kill9();
     farm.lose_data();
 

@@ -47,7 +47,7 @@ beforeEach(async () => {
 });
 
 test('silence is three signs of life long', () => {
-  const source = readFileSync(new URL('../../../http/src/subscription.rs', import.meta.url), 'utf8');
+  const source = readFileSync(new URL('../../../http/src/events.rs', import.meta.url), 'utf8');
   const [, seconds] = source.match(/KEEP_ALIVE: Duration = Duration::from_secs\((\d+)\)/);
   assert.equal(live.SILENCE_MS, seconds * 3000);
 });
