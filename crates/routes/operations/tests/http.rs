@@ -261,6 +261,8 @@ async fn what_is_unknown_is_404() {
     for path in [
         format!("/api/runs/{unknown}"),
         format!("/api/runs/{unknown}/task_devices"),
+        format!("/api/runs/{unknown}/attempts"),
+        format!("/api/runs/{unknown}/artifacts"),
         format!("/api/task_devices/{unknown}.0000001"),
         format!("/api/task_devices/{unknown}.0000001/history"),
         format!("/api/explain/run/{unknown}"),
@@ -268,6 +270,8 @@ async fn what_is_unknown_is_404() {
         "/api/runs/%FF".to_owned(),
         "/api/task_devices/%00".to_owned(),
         "/api/devices/nobody".to_owned(),
+        "/api/devices/nobody/task_devices".to_owned(),
+        "/api/devices/nobody/artifacts".to_owned(),
         "/api/devices/a%2Fb".to_owned(),
         "/api/pcs/nobody".to_owned(),
         "/api/explain/worker/w1".to_owned(),
@@ -277,6 +281,17 @@ async fn what_is_unknown_is_404() {
     ] {
         let answer = world.get(&path).await;
         assert_eq!((answer.status.as_u16(), &answer.body["status"]), (404, &json!(404)), "{path}");
+    }
+    for (method, path, body) in [
+        ("POST", "/api/runs/x/cancel", json!({})),
+        ("POST", "/api/devices/nobody/return", json!({})),
+        ("POST", "/api/nodes/nobody/drain", json!({})),
+        ("POST", "/api/nodes/nobody/resume", json!({})),
+        ("POST", "/api/nodes/nobody/secret", json!({})),
+        ("PATCH", "/api/devices/nobody", json!({"labels": {}})),
+        ("PATCH", "/api/pcs/nobody", json!({"max_devices": 1})),
+    ] {
+        assert_eq!(world.call(method, path, Some(body)).await.status, 404, "{method} {path}");
     }
     for path in
         ["/api/runs?limit=0", "/api/runs?status=done", "/api/runs?stauts=failed", "/api/devices?pc_id=a/b"]
