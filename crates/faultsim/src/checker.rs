@@ -12,18 +12,15 @@ mod pool;
 mod queue;
 mod term;
 
-use crate::{
-    client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
-};
+use crate::{client::Fleet, coordinator::speaker, network::Ticket, scene::Counts, stage::Account};
 pub(crate) use agent::Written;
 pub(crate) use answer::SentAnswer;
-use frames::FrameBook;
+pub(crate) use frames::FrameBook;
 use history::Histories;
 use mirror::{Before, Mirror};
 use muster_coordinator::LeaseTimes;
 use muster_model::{
-    Change, Command, EntryId, Fence, FrameRange, Name, Report, ReportId, ReportKind, SessionId, Settings,
-    TaskReport, TaskStatus, Timestamp,
+    Change, Command, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp,
 };
 use muster_store::Batch;
 pub(crate) use pool::PoolBook;
@@ -59,6 +56,8 @@ pub(crate) fn ensure(holds: bool, check: &'static str, detail: impl FnOnce() -> 
 /// The ledger.
 pub(crate) struct Checker {
     settings: Settings,
+    /// Counts what becomes durable.
+    seen: Counts,
     mirror: Mirror,
     histories: Histories,
     /// When the coordinator heard of each worker, oldest first.
@@ -86,11 +85,12 @@ struct ReportedAttempt {
 }
 
 impl Checker {
-    pub(crate) fn new(settings: Settings, lease: Option<LeaseTimes>) -> Self {
+    pub(crate) fn new(settings: Settings, lease: Option<LeaseTimes>, seen: &Counts) -> Self {
         Self {
             settings,
+            seen: seen.clone(),
             mirror: Mirror::default(),
-            histories: Histories::default(),
+            histories: Histories::new(seen),
             heard: BTreeMap::new(),
             up_since: Timestamp(0),
             shown: BTreeMap::new(),
@@ -98,8 +98,8 @@ impl Checker {
             told: 0,
             agents: agent::Agents::new(),
             executed: agent::Executed::new(),
-            frames: FrameBook::new(settings.frames),
-            pool: PoolBook::new(settings.pool),
+            frames: FrameBook::new(settings.frames, seen),
+            pool: PoolBook::new(settings.pool, seen),
             terms: Terms::new(lease),
         }
     }
@@ -149,16 +149,16 @@ impl Checker {
     }
 
     /// Checks a batch that has become durable; it was sealed at `sealed_at`, by the clock of its life.
-    pub(crate) fn durable(&mut self, batch: &Batch, sealed_at: Timestamp, scene: &mut Scene) -> Verdict {
+    pub(crate) fn durable(&mut self, batch: &Batch, sealed_at: Timestamp) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             self.mirror.write(change, &mut before)?;
         }
-        queue::check_calendar(&self.mirror, &batch.changes, scene)?;
+        self.check_calendar(&batch.changes)?;
         for change in &batch.changes {
             if let Change::Log(log) = change {
                 self.check_timeout(log, &before)?;
-                self.histories.write(log, &self.mirror, scene)?;
+                self.histories.write(log, &self.mirror)?;
             }
         }
         for id in before.tasks.keys() {
@@ -166,12 +166,12 @@ impl Checker {
             history::check_row(row, before.tasks[id].as_ref(), &self.settings)?;
             self.histories.agree(row)?;
         }
-        self.check_grants(batch, &before, scene)?;
-        self.check_reports(batch, scene)?;
-        self.check_offline(&before, scene)?;
-        queue::check_queue(&self.mirror, &before, scene)?;
-        self.frames.durable((batch, sealed_at), scene)?;
-        self.pool.durable((batch, sealed_at), scene)?;
+        self.check_grants(batch, &before)?;
+        self.check_reports(batch)?;
+        self.check_offline(&before)?;
+        self.check_queue(&before)?;
+        self.frames.durable(batch, sealed_at)?;
+        self.pool.durable(batch, sealed_at)?;
         self.feed_is_durable(batch)
     }
 
@@ -180,21 +180,6 @@ impl Checker {
         self.check_overdue(now)?;
         self.frames.after_step(now)?;
         self.pool.after_step(now)
-    }
-
-    /// A manifest of a session is on disk.
-    pub(crate) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
-        self.frames.manifest_written(session, fragments);
-    }
-
-    /// What tells of a session's replays is on disk.
-    pub(crate) fn session_written(&mut self, session: &SessionId, replays: &[u64]) {
-        self.frames.session_written(session, replays);
-    }
-
-    /// Files were moved to quarantine.
-    pub(crate) fn files_moved(&mut self, entry: &EntryId) {
-        self.frames.files_moved(entry);
     }
 
     /// Whether no run is open, no row live, no lane held, and no node has anything left to say of a run.
@@ -249,20 +234,15 @@ impl Checker {
     }
 
     /// What operators see.
-    pub(crate) fn fleet(&self) -> Fleet<'_> {
+    pub(crate) fn fleet(&self) -> Fleet {
         let failed = self.mirror.lanes.values().filter(|lane| lane.failed);
         Fleet {
-            workers: self.mirror.workers.keys().collect(),
-            lanes: self.mirror.lanes.keys().collect(),
-            failed: failed.map(|lane| &lane.id).collect(),
+            workers: self.mirror.workers.keys().cloned().collect(),
+            lanes: self.mirror.lanes.keys().cloned().collect(),
+            failed: failed.map(|lane| lane.id.clone()).collect(),
             running: self.mirror.running.iter().copied().collect(),
             schedules: self.mirror.calendar.standing.keys().copied().collect(),
         }
-    }
-
-    /// What people who want sessions see.
-    pub(crate) fn farm(&self) -> FarmView<'_> {
-        self.frames.view()
     }
 
     fn running(&self) -> impl Iterator<Item = &muster_model::TaskRecord> {

@@ -7,18 +7,18 @@ use crate::{
 };
 use muster_model::{
     Command, Digest, JobId, JobPayload, JobReply, Labels, Millis, Missed, Name, Rejection, Reply,
-    ScheduleCommand, ScheduleDraft, ScheduleId, Scope, Submission, SubmissionKey, Timestamp,
+    ScheduleCommand, ScheduleDraft, ScheduleId, Scope, Submission, SubmissionKey, TaskId, Timestamp,
 };
 use std::collections::BTreeMap;
 
 /// What people do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Chore {
-    /// Submit the nth run.
+pub(crate) enum Duty {
+    /// Submit the nth run, session or batch of jobs.
     Submit(usize),
     /// Turn some knob.
     Operate,
-    /// Lift whatever would keep runs from ending.
+    /// Lift whatever would keep work from ending, until nothing does.
     PutInOrder,
     /// No answer came to this exchange.
     GiveUp(u64),
@@ -38,21 +38,21 @@ impl Clients {
         for n in 0..scene.plan.jobs {
             let order = Order::draw(n, scene, devices);
             self.orders.push(order);
-            scene.within(0, 60_000, Happening::Client(Chore::Submit(n)));
+            scene.within(0, 60_000, Happening::Client(Duty::Submit(n)));
         }
-        scene.within(1_000, 10_000, Happening::Client(Chore::Operate));
+        scene.within(1_000, 10_000, Happening::Client(Duty::Operate));
     }
 
-    pub(crate) fn act(&mut self, chore: Chore, scene: &mut Scene, fleet: &Fleet<'_>) {
-        match chore {
-            Chore::Submit(n) => self.submit(n, scene),
-            Chore::PutInOrder => self.put_in_order(scene, fleet),
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-            Chore::Operate if !scene.calm => {
-                self.operate(scene, fleet);
-                scene.within(500, 10_000, Happening::Client(Chore::Operate));
+    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene) {
+        match duty {
+            Duty::Submit(n) => self.submit(n, scene),
+            Duty::PutInOrder => self.put_in_order(scene),
+            Duty::GiveUp(exchange) => self.give_up(exchange, scene),
+            Duty::Operate if !scene.calm => {
+                self.operate(scene);
+                scene.within(500, 10_000, Happening::Client(Duty::Operate));
             }
-            Chore::Operate => {}
+            Duty::Operate => {}
         }
     }
 
@@ -90,24 +90,24 @@ impl Clients {
         let command = self.orders[n].command();
         let ticket = scene.ask(Sender::Client, command, None);
         self.submitting.insert(ticket.exchange, n);
-        scene.within(2_000, 6_000, Happening::Client(Chore::GiveUp(ticket.exchange)));
+        scene.within(2_000, 6_000, Happening::Client(Duty::GiveUp(ticket.exchange)));
     }
 
     fn cancel(&mut self, job: JobId, scene: &mut Scene) {
         scene.count("cancel asked");
         let ticket = scene.ask(Sender::Client, Command::Cancel { job }, None);
         self.cancelling.insert(ticket.exchange, job);
-        scene.within(2_000, 6_000, Happening::Client(Chore::GiveUp(ticket.exchange)));
+        scene.within(2_000, 6_000, Happening::Client(Duty::GiveUp(ticket.exchange)));
     }
 }
 
 /// What people can see of the fleet.
-pub(crate) struct Fleet<'a> {
-    pub(crate) workers: Vec<&'a Name>,
-    pub(crate) lanes: Vec<&'a Name>,
-    pub(crate) failed: Vec<&'a Name>,
-    pub(crate) running: Vec<muster_model::TaskId>,
-    pub(crate) schedules: Vec<muster_model::ScheduleId>,
+pub(crate) struct Fleet {
+    pub(crate) workers: Vec<Name>,
+    pub(crate) lanes: Vec<Name>,
+    pub(crate) failed: Vec<Name>,
+    pub(crate) running: Vec<TaskId>,
+    pub(crate) schedules: Vec<ScheduleId>,
 }
 
 /// One of the labels in use.
@@ -174,12 +174,13 @@ fn scope(scene: &mut Scene, devices: &[Name]) -> Scope {
 
 impl Clients {
     /// Does one thing, drawn by chance.
-    fn operate(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    fn operate(&mut self, scene: &mut Scene) {
+        let fleet = &scene.checker.fleet();
         if scene.plan.schedules && scene.dice.chance(300) {
             return self.keep_calendar(scene, fleet);
         }
-        let worker = scene.dice.pick(&fleet.workers).map(|name| (*name).clone());
-        let lane = scene.dice.pick(&fleet.lanes).map(|name| (*name).clone());
+        let worker = scene.dice.pick(&fleet.workers).cloned();
+        let lane = scene.dice.pick(&fleet.lanes).cloned();
         let command = match (scene.dice.below(20), worker, lane) {
             (0..5, ..) => return_one(scene, fleet),
             (5..8, ..) => return self.cancel_one(scene),
@@ -204,22 +205,20 @@ impl Clients {
     }
 
     /// Lifts whatever would keep runs from ending once the faults have stopped.
-    fn put_in_order(&self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    fn put_in_order(&self, scene: &mut Scene) {
+        let fleet = &scene.checker.fleet();
         for worker in &fleet.workers {
-            let worker = (*worker).clone();
-            let cap = None;
             scene.ask(Sender::Client, Command::Resume { worker: worker.clone() }, None);
-            scene.ask(Sender::Client, Command::SetCap { worker, cap }, None);
+            scene.ask(Sender::Client, Command::SetCap { worker: worker.clone(), cap: None }, None);
         }
         self.clear_calendar(scene, fleet);
     }
 
     /// A long world needs more runs than it was planned with.
-    fn order_more(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    fn order_more(&mut self, scene: &mut Scene, fleet: &Fleet) {
         let n = self.orders.len();
         if n < ORDERS_MAX {
-            let devices: Vec<Name> = fleet.lanes.iter().map(|lane| (*lane).clone()).collect();
-            self.orders.push(Order::draw(n, scene, &devices));
+            self.orders.push(Order::draw(n, scene, &fleet.lanes));
             self.submit(n, scene);
         }
     }
@@ -231,8 +230,8 @@ impl Clients {
     }
 }
 
-fn return_one(scene: &mut Scene, fleet: &Fleet<'_>) -> Option<Command> {
-    let lane = (*scene.dice.pick(&fleet.failed)?).clone();
+fn return_one(scene: &mut Scene, fleet: &Fleet) -> Option<Command> {
+    let lane = scene.dice.pick(&fleet.failed)?.clone();
     scene.count("return asked");
     let note = Some(format!("well again, {}", scene.now.0).into());
     Some(Command::ReturnToService { lane, note })
@@ -251,7 +250,7 @@ fn cap(scene: &mut Scene, worker: Name) -> Command {
 }
 
 /// Somebody tries to prolong a row that is not theirs.
-fn meddle(scene: &mut Scene, fleet: &Fleet<'_>, worker: Name) -> Option<Command> {
+fn meddle(scene: &mut Scene, fleet: &Fleet, worker: Name) -> Option<Command> {
     let task = *scene.dice.pick(&fleet.running)?;
     Some(Command::Renew { task, worker, lease: Millis(600_000) })
 }
@@ -261,7 +260,7 @@ const ORDERS_MAX: usize = 40;
 
 impl Clients {
     /// Makes a schedule, deletes one, or has somebody fire a slot again that may be long past.
-    fn keep_calendar(&mut self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    fn keep_calendar(&mut self, scene: &mut Scene, fleet: &Fleet) {
         let command = match (scene.dice.below(10), scene.dice.pick(&fleet.schedules).copied()) {
             (0, Some(schedule)) => ScheduleCommand::Delete { schedule },
             (1..7, Some(schedule)) => fire_again(scene, schedule),
@@ -273,17 +272,16 @@ impl Clients {
     }
 
     /// Every schedule ends, so that runs can come to an end.
-    fn clear_calendar(&self, scene: &mut Scene, fleet: &Fleet<'_>) {
+    fn clear_calendar(&self, scene: &mut Scene, fleet: &Fleet) {
         for schedule in &fleet.schedules {
             let command = ScheduleCommand::Delete { schedule: *schedule };
             scene.ask(Sender::Client, Command::Schedules(command), None);
         }
     }
 
-    fn plan_runs(&self, scene: &mut Scene, fleet: &Fleet<'_>) -> ScheduleCommand {
-        let devices: Vec<Name> = fleet.lanes.iter().map(|lane| (*lane).clone()).collect();
+    fn plan_runs(&self, scene: &mut Scene, fleet: &Fleet) -> ScheduleCommand {
         let number = scene.dice.below(1_000);
-        let mut run = Order::draw(number, scene, &devices).into_submission();
+        let mut run = Order::draw(number, scene, &fleet.lanes).into_submission();
         run.key = scene
             .dice
             .chance(300)

@@ -10,13 +10,13 @@ mod server;
 mod trouble;
 
 use crate::{
-    checker::{Checker, Takeover, Verdict},
+    checker::{Takeover, Verdict},
     dice::Dice,
     network::Sender,
     planted::Planted,
     scene::{Happening, Scene},
 };
-pub(crate) use end::{CommitFault, Ending, ServerEnd};
+pub(crate) use end::{CommitFault, Ending};
 pub(crate) use errand::{Errand, Push, PushAnswer};
 pub(crate) use life::Life;
 use life::{CommitResult, LifeSetup, OrphanedBatch};
@@ -84,7 +84,7 @@ impl Coordinator {
     }
 
     /// A server comes up.
-    pub(crate) fn start(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn start(&mut self, server: usize, scene: &mut Scene) -> Verdict {
         if self.is_shared() {
             self.come_up(server, scene);
             return Ok(());
@@ -97,7 +97,7 @@ impl Coordinator {
         scene.note(|| format!("coordinator: life {} begins", self.lives));
         let mut term = self.store.begin_term().map_err(life::store_broke)?;
         let takeover = Takeover::unseen(term.epoch, self.lives, scene.now);
-        checker.terms.begins(&takeover)?;
+        scene.checker.terms.begins(&takeover)?;
         let (memory, ()) = life::load(scene.plan.settings, self.planted, |sink| term.writer.load(sink))?;
         let office = LifeSetup {
             server,
@@ -109,10 +109,10 @@ impl Coordinator {
         let life = Life::begin(term, memory, office, scene);
         self.defy_the_dead()?;
         let now = scene.now;
-        self.servers[server].life.insert(life).settle_in(now, scene, checker)
+        self.servers[server].life.insert(life).settle_in(now, scene)
     }
 
-    pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn serve(&mut self, life: u32, scene: &mut Scene) -> Verdict {
         let is_cut = self.server_of(life).is_some_and(|server| !self.reaches(server, Cut::Store, scene.now));
         match self.current(life, scene) {
             Some(life) if is_cut && life.needs_facts() => {
@@ -121,14 +121,14 @@ impl Coordinator {
                 self.loses_patience(server, scene);
                 Ok(())
             }
-            Some(life) => life.serve(scene, checker),
+            Some(life) => life.serve(scene),
             None => Ok(()),
         }
     }
 
-    pub(crate) fn wake(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn wake(&mut self, life: u32, scene: &mut Scene) -> Verdict {
         match self.current(life, scene) {
-            Some(life) => life.wake(scene, checker),
+            Some(life) => life.wake(scene),
             None => Ok(()),
         }
     }
@@ -142,65 +142,65 @@ impl Coordinator {
     }
 
     /// The moment at which the store has the batch, or says that it failed.
-    pub(crate) fn durable(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn durable(&mut self, number: u32, scene: &mut Scene) -> Verdict {
         if let Some(orphan) = self.orphans.remove(&number).filter(|_| self.is_shared()) {
-            return if scene.now < self.away_until { Ok(()) } else { orphan.arrives(scene, checker) };
+            return if scene.now < self.away_until { Ok(()) } else { orphan.arrives(scene) };
         }
         let is_over = self.server_of(number).is_none();
         if is_over || self.hangs(number, Happening::Durable { life: number }, scene) {
             return Ok(());
         }
-        let failure = self.planned_failure(number, scene, checker);
+        let failure = self.planned_failure(number, scene);
         let Some(life) = self.current(number, scene) else {
             return Ok(());
         };
-        match life.commit(failure, scene, checker)? {
+        match life.commit(failure, scene)? {
             CommitResult::Kept => scene.within(0, 10, Happening::Heard { life: number }),
             CommitResult::Failed => self.fail(number, failure, scene),
-            CommitResult::Superseded => return self.superseded(number, scene, checker),
+            CommitResult::Superseded => return self.superseded(number, scene),
         }
         Ok(())
     }
 
-    pub(crate) fn heard(&mut self, number: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn heard(&mut self, number: u32, scene: &mut Scene) -> Verdict {
         if self.hangs(number, Happening::Heard { life: number }, scene) {
             return Ok(());
         }
         match self.current(number, scene) {
             Some(life) => {
-                life.heard(scene, checker)?;
-                life.look_round(scene, checker)
+                life.heard(scene)?;
+                life.look_round(scene)
             }
             None => Ok(()),
         }
     }
 
     /// What a server of several does by itself; one that has crashed meanwhile does not.
-    pub(crate) fn act(&mut self, chore: ServerChore, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn act(&mut self, chore: ServerChore, scene: &mut Scene) -> Verdict {
         let ServerChore { server, incarnation, chore } = chore;
         let is_there = self.servers[server].up && self.servers[server].incarnation == incarnation;
         match chore {
-            Chore::Take(wish) => return self.take(&wish, scene, checker),
+            Chore::Take(wish) => return self.take(&wish, scene),
             _ if !is_there => {}
             Chore::Look(round) => self.look(server, round, scene),
             Chore::Sees(view) => self.sees(server, view, scene),
             Chore::Begin(round) if round == self.servers[server].post.round => {
-                return self.begin(server, scene, checker);
+                return self.begin(server, scene);
             }
             Chore::Begin(_) => {}
             Chore::Renew(life) => {
                 let sent = self.servers[server].clock(scene.now);
-                self.renew(Renewal { server, life, sent }, scene, checker);
+                self.renew(Renewal { server, life, sent }, scene);
             }
-            Chore::Shows(renewal) => self.shows_late(renewal, scene, checker),
+            Chore::Shows(renewal) => self.shows_late(renewal, scene),
             Chore::Shown(renewal, result) => self.shown(renewal, result, scene),
         }
         Ok(())
     }
 
     /// What time it is for whoever leads, if it does and nothing has kept it from its work for a while.
-    pub(crate) fn well_at(&self, scene: &Scene, checker: &Checker) -> Option<Timestamp> {
-        let life = self.life().filter(|life| checker.terms.leads(life.epoch))?;
+    pub(crate) fn well_at(&self, scene: &Scene) -> Option<Timestamp> {
+        let life = self.life().filter(|life| scene.checker.terms.leads(life.epoch))?;
         let place = &self.servers[life.server];
         let is_well = !self.is_shared()
             || (scene.now >= place.well_since + RECOVERS_WITHIN
@@ -229,8 +229,8 @@ impl Coordinator {
         Some(life)
     }
 
-    fn planned_failure(&self, life: u32, scene: &mut Scene, checker: &Checker) -> Option<Failure> {
-        let leads = self.life().is_some_and(|it| it.number == life && checker.terms.leads(it.epoch));
+    fn planned_failure(&self, life: u32, scene: &mut Scene) -> Option<Failure> {
+        let leads = self.life().is_some_and(|it| it.number == life && scene.checker.terms.leads(it.epoch));
         let fails = leads && !scene.calm && scene.dice.chance(scene.plan.commit_fails);
         let failure = fails.then_some(match scene.dice.chance(500) {
             true => Failure::Before,

@@ -2,7 +2,8 @@
 
 use crate::{
     checker::Verdict,
-    coordinator::{CommitFault, Cut, Ending, ServerEnd},
+    coordinator::{CommitFault, Cut, Ending},
+    machine,
     network::Sender,
     node::Attached,
     plan::name,
@@ -10,6 +11,7 @@ use crate::{
     world::World,
 };
 use muster_model::{Attachment, Millis, Name};
+use std::ops::RangeInclusive;
 
 /// One fault, or its end.
 #[derive(Clone, Debug)]
@@ -18,18 +20,14 @@ pub(crate) enum Fault {
     Draw,
     /// The network of somebody is whole again.
     Heal(Sender),
-    /// A crashed node starts again.
-    Restart(usize),
+    /// A crashed machine starts again.
+    Restart(Sender),
     /// There is room on the disk of a node again.
     MakeRoom(usize),
     /// A device comes back, perhaps at another node.
     Replug(usize, Name, Attached),
     /// A device is well again.
     Settle(usize, Name),
-    /// A worker of sessions starts again.
-    RestartRenderer(usize),
-    /// A worker of the pool starts again.
-    RestartMember(usize),
     /// A server reaches somebody again.
     HealServer(usize, Cut),
 }
@@ -48,19 +46,13 @@ impl World {
                 self.scene.network.set_cut(place, false);
                 Ok(())
             }
-            Fault::RestartRenderer(renderer) => self.restart_renderer(renderer),
-            Fault::RestartMember(member) => self.restart_member(member),
+            Fault::Restart(place) => self.restart(place),
             Fault::HealServer(server, cut) => {
                 self.coordinator.heal(server, cut, &self.scene);
                 Ok(())
             }
-            Fault::Restart(node) if self.nodes[node].site().up => Ok(()),
-            Fault::Restart(node) => {
-                self.scene.note(|| format!("node {node}: starts again"));
-                self.nodes[node].begin(&mut self.scene, &mut self.checker)
-            }
             Fault::MakeRoom(node) => {
-                self.nodes[node].make_room();
+                self.nodes[node].agent().into_iter().for_each(|agent| agent.make_room());
                 Ok(())
             }
             Fault::Replug(node, device, attached) => {
@@ -81,10 +73,12 @@ impl World {
         }
         let is_alone = self.nodes.is_empty() && self.farm.renderers.is_empty();
         if !self.pool.members.is_empty() && (is_alone || self.scene.dice.chance(500)) {
-            return self.draw_pool_fault();
+            let member = self.scene.dice.below(self.pool.members.len());
+            return self.draw_worker_fault(Sender::Member(member));
         }
         if !self.farm.renderers.is_empty() && (self.nodes.is_empty() || self.scene.dice.chance(600)) {
-            return self.draw_frame_fault();
+            let renderer = self.scene.dice.below(self.farm.renderers.len());
+            return self.draw_worker_fault(Sender::Renderer(renderer));
         }
         let node = self.scene.dice.below(self.nodes.len());
         match self.scene.dice.below(25) {
@@ -92,12 +86,18 @@ impl World {
             2..4 => self.coordinator.doom(CommitFault::Crash),
             4 => return self.end_coordinator(Ending::Stop),
             5..8 => self.cut(Sender::Node(node)),
-            8..11 => self.crash_node(node),
+            8..11 => self.crash(Sender::Node(node), 500..=60_000),
             11..14 => self.unplug_one(node),
             14..16 => self.move_one(node),
             16..18 => self.disturb_one(node),
-            18..21 => self.nodes[node].spoil_disk(&mut self.scene),
-            21..23 => self.nodes[node].ask_to_leave(&mut self.scene),
+            18..21 => {
+                let agent = self.nodes[node].agent();
+                agent.into_iter().for_each(|agent| agent.spoil_disk(&mut self.scene));
+            }
+            21..23 => {
+                let agent = self.nodes[node].agent();
+                agent.into_iter().for_each(|agent| agent.ask_to_leave(&mut self.scene));
+            }
             _ => self.drop_hub(node),
         }
         Ok(())
@@ -119,14 +119,40 @@ impl World {
         self.scene.within(2_000, span, Happening::Fault(Box::new(Fault::Heal(place))));
     }
 
-    fn crash_node(&mut self, node: usize) {
-        if !self.nodes[node].site().up {
-            return;
+    fn restart(&mut self, place: Sender) -> Verdict {
+        let is_closed = match place {
+            Sender::Renderer(_) => self.farm.closed,
+            Sender::Member(_) => self.pool.closed,
+            _ => false,
+        };
+        match self.at(place) {
+            Some((program, scene)) if !program.machine().up && !is_closed => {
+                scene.note(|| format!("{place:?}: starts again"));
+                program.begin(scene)
+            }
+            _ => Ok(()),
         }
-        self.scene.note(|| format!("node {node}: crashes"));
-        self.nodes[node].crash(&mut self.scene, &mut self.checker);
-        if !self.nodes[node].site().up {
-            self.scene.within(500, 60_000, Happening::Fault(Box::new(Fault::Restart(node))));
+    }
+
+    /// A machine crashes, and is back after a while.
+    fn crash(&mut self, place: Sender, back: RangeInclusive<i64>) {
+        if let Some((program, scene)) = self.at(place).filter(|(program, _)| program.machine().up) {
+            scene.note(|| format!("{place:?}: crashes"));
+            machine::crash(program, scene);
+            if !program.machine().up {
+                program.machine().plan_restart(scene, back);
+            }
+        }
+    }
+
+    /// A machine is asked to end in order.
+    fn see_off(&mut self, place: Sender) -> Verdict {
+        match self.at(place) {
+            Some((program, scene)) if program.machine().up => {
+                scene.note(|| format!("{place:?}: leaves"));
+                program.leave(scene)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -194,96 +220,37 @@ impl World {
 }
 
 impl World {
-    fn draw_frame_fault(&mut self) -> Verdict {
-        let renderer = self.scene.dice.below(self.farm.renderers.len());
-        match self.scene.dice.below(20) {
-            0..3 => return self.end_coordinator(Ending::Crash),
-            3..6 => self.coordinator.doom(CommitFault::Crash),
-            6 => return self.end_coordinator(Ending::Stop),
-            7..10 => self.cut(Sender::Renderer(renderer)),
-            10..14 => self.crash_renderer(renderer),
-            14..17 => self.freeze(renderer),
-            17 => {
+    fn draw_worker_fault(&mut self, place: Sender) -> Verdict {
+        match (self.scene.dice.below(20), place) {
+            (0..3, _) => return self.end_coordinator(Ending::Crash),
+            (3..6, _) => self.coordinator.doom(CommitFault::Crash),
+            (6, _) => return self.end_coordinator(Ending::Stop),
+            (7..10, _) => self.cut(place),
+            (10..14, _) => self.crash(place, 100..=20_000),
+            (17, Sender::Renderer(renderer)) => {
                 let span = Millis(self.scene.dice.between(5_000, 60_000));
-                self.farm.renderers[renderer].go_deaf(span, &mut self.scene);
+                self.scene.count("renderer cannot be pushed to");
+                self.farm.renderers[renderer].rig_mut().deaf_until = self.scene.now + span;
             }
-            _ => return self.see_off(renderer),
+            (14..18, _) => self.freeze(place),
+            _ => return self.see_off(place),
         }
         Ok(())
     }
 
-    fn restart_renderer(&mut self, renderer: usize) -> Verdict {
-        if self.farm.closed || self.farm.renderers[renderer].rig().up {
-            return Ok(());
+    /// A worker falls silent, mostly for longer than it is waited for, and goes on as if nothing had been.
+    fn freeze(&mut self, place: Sender) {
+        let settings = self.scene.plan.settings;
+        let (limit, times, what) = match place {
+            Sender::Renderer(_) => (settings.frames.silence_max().0, 4, "renderer frozen"),
+            _ => (settings.pool.lease.0.min(60_000), 2, "member frozen"),
+        };
+        let span = Millis(self.scene.dice.between(limit / 2, limit * times));
+        self.scene.count(what);
+        self.scene.note(|| format!("{place:?}: stands still for {} ms", span.0));
+        if let Some((program, scene)) = self.at(place) {
+            program.machine_mut().frozen_until = scene.now + span;
         }
-        self.scene.note(|| format!("renderer {renderer}: starts again"));
-        self.farm.renderers[renderer].begin(&mut self.scene)
-    }
-
-    fn crash_renderer(&mut self, renderer: usize) {
-        if self.farm.renderers[renderer].rig().up {
-            self.scene.note(|| format!("renderer {renderer}: crashes"));
-            self.farm.renderers[renderer].crash(&mut self.scene);
-            let back = Fault::RestartRenderer(renderer);
-            self.scene.within(100, 20_000, Happening::Fault(Box::new(back)));
-        }
-    }
-
-    /// It falls silent, mostly for longer than it is waited for, and goes on as if nothing had been.
-    fn freeze(&mut self, renderer: usize) {
-        let limit = self.scene.plan.settings.frames.silence_max().0;
-        let span = self.scene.dice.between(limit / 2, limit * 4);
-        self.scene.note(|| format!("renderer {renderer}: stands still for {span} ms"));
-        self.farm.renderers[renderer].freeze(Millis(span), &mut self.scene);
-    }
-
-    fn see_off(&mut self, renderer: usize) -> Verdict {
-        if !self.farm.renderers[renderer].rig().up {
-            return Ok(());
-        }
-        self.scene.note(|| format!("renderer {renderer}: leaves"));
-        self.farm.renderers[renderer].leave(&mut self.scene)
-    }
-}
-
-impl World {
-    fn draw_pool_fault(&mut self) -> Verdict {
-        let member = self.scene.dice.below(self.pool.members.len());
-        match self.scene.dice.below(20) {
-            0..3 => return self.end_coordinator(Ending::Crash),
-            3..6 => self.coordinator.doom(CommitFault::Crash),
-            6 => return self.end_coordinator(Ending::Stop),
-            7..10 => self.cut(Sender::Member(member)),
-            10..14 => self.crash_member(member),
-            14..18 => self.freeze_member(member),
-            _ => return self.pool.members[member].leave(&mut self.scene),
-        }
-        Ok(())
-    }
-
-    fn restart_member(&mut self, member: usize) -> Verdict {
-        if self.pool.closed || self.pool.members[member].rig().up {
-            return Ok(());
-        }
-        self.scene.note(|| format!("member {member}: starts again"));
-        self.pool.members[member].begin(&mut self.scene)
-    }
-
-    fn crash_member(&mut self, member: usize) {
-        if self.pool.members[member].rig().up {
-            self.scene.note(|| format!("member {member}: crashes"));
-            self.pool.members[member].crash(&mut self.scene);
-            let back = Fault::RestartMember(member);
-            self.scene.within(100, 20_000, Happening::Fault(Box::new(back)));
-        }
-    }
-
-    /// It falls silent, mostly for longer than its lease, and goes on as if nothing had been.
-    fn freeze_member(&mut self, member: usize) {
-        let limit = self.scene.plan.settings.pool.lease.0.min(60_000);
-        let span = self.scene.dice.between(limit / 2, limit * 2);
-        self.scene.note(|| format!("member {member}: stands still for {span} ms"));
-        self.pool.members[member].freeze(Millis(span), &mut self.scene);
     }
 }
 
@@ -318,14 +285,14 @@ impl World {
             17..19 => self.cut_server(server, Cut::Renewals),
             19 => self.cut_server(server, Cut::Outside),
             20 => self.cut_server(server, Cut::Others),
-            21 => self.coordinator.lose_connection(server, &mut self.scene, &mut self.checker),
+            21 => self.coordinator.lose_connection(server, &mut self.scene),
             22 => {
                 let off = Millis(self.scene.dice.between(-JUMP_MAX, JUMP_MAX));
                 self.coordinator.set_wall(server, off);
             }
             _ => {
                 let span = Millis(self.scene.dice.between(100, lease * 3));
-                self.coordinator.lose_store(span, &mut self.scene, &mut self.checker);
+                self.coordinator.lose_store(span, &mut self.scene);
             }
         }
         Ok(())
@@ -345,7 +312,7 @@ impl World {
 
     /// Ends a server, and plans its next start.
     fn end_server(&mut self, server: usize, ending: Ending) -> Verdict {
-        self.coordinator.end(ServerEnd { server, ending }, &mut self.scene, &mut self.checker)?;
+        self.coordinator.end(server, ending, &mut self.scene)?;
         let span = self.scene.outage_ms(5_000);
         self.scene.within(50, span, Happening::Start(server));
         Ok(())
@@ -354,10 +321,7 @@ impl World {
     /// The last fault: all are away.
     pub(crate) fn end_servers(&mut self) -> Verdict {
         let mut servers = 0..self.coordinator.servers.len();
-        let (scene, checker) = (&mut self.scene, &mut self.checker);
-        servers.try_for_each(|server| {
-            self.coordinator.end(ServerEnd { server, ending: Ending::Crash }, scene, checker)
-        })
+        servers.try_for_each(|server| self.coordinator.end(server, Ending::Crash, &mut self.scene))
     }
 
     /// The faults are over: one server at least comes back after a span. Answers how long it takes until one leads.

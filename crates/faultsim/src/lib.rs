@@ -12,6 +12,7 @@ mod coordinator;
 mod dice;
 mod farm;
 mod fault;
+mod machine;
 mod network;
 mod node;
 mod plan;

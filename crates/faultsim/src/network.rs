@@ -35,13 +35,6 @@ pub(crate) struct Ticket {
     pub(crate) way: Way,
 }
 
-/// An answer that reaches whoever asked.
-#[derive(Debug)]
-pub(crate) struct Returned<'a> {
-    pub(crate) ticket: &'a Ticket,
-    pub(crate) result: Result<Reply, Rejection>,
-}
-
 /// The way of a request and its answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {

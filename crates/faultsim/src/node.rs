@@ -4,13 +4,16 @@ mod agent;
 mod plain;
 mod wire;
 
+pub(crate) use agent::Chore as AgentChore;
+pub(crate) use plain::Chore as NodeChore;
+
 use crate::{
-    checker::{Checker, Verdict},
-    fault::Fault,
-    network::{Returned, Sender, Ticket},
+    checker::Verdict,
+    machine::Program,
+    network::{Sender, Ticket},
     plan::{Plan, name},
     planted::Planted,
-    scene::{Happening, Scene},
+    scene::Scene,
 };
 use agent::Agent;
 use muster_agent::core::Status;
@@ -24,22 +27,6 @@ pub(crate) enum Node {
     Agent(Box<Agent>),
     /// A model of somebody else's.
     Plain(Box<Plain>),
-}
-
-/// What a node does by itself.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Chore {
-    /// As the agent.
-    Agent(agent::Chore),
-    /// As a model.
-    Plain(plain::Chore),
-}
-
-/// Something that a node planned in one of its lives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Planned {
-    pub(crate) chore: Chore,
-    pub(crate) incarnation: u32,
 }
 
 impl Node {
@@ -60,63 +47,31 @@ impl Node {
         }
     }
 
-    /// Begins its rounds, at first and after a crash.
-    pub(crate) fn begin(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn program(&self) -> &dyn Program {
         match self {
-            Self::Agent(agent) => agent.begin(scene, checker),
-            Self::Plain(plain) => {
-                plain.begin(scene);
-                Ok(())
-            }
+            Self::Agent(agent) => &**agent,
+            Self::Plain(plain) => &**plain,
         }
     }
 
-    /// Loses everything but what it had written down.
-    pub(crate) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        scene.count("node crashed");
+    pub(crate) fn program_mut(&mut self) -> &mut dyn Program {
         match self {
-            Self::Agent(agent) => agent.crash(scene, checker),
-            Self::Plain(plain) => plain.crash(scene),
+            Self::Agent(agent) => &mut **agent,
+            Self::Plain(plain) => &mut **plain,
         }
     }
 
-    /// Does something by itself; one that has crashed meanwhile does not.
-    pub(crate) fn act(
-        &mut self,
-        Planned { chore, incarnation }: Planned,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        if !self.site().up || incarnation != self.site().incarnation {
-            return Ok(());
-        }
-        match (self, chore) {
-            (Self::Agent(agent), Chore::Agent(chore)) => agent.act(chore, scene, checker),
-            (Self::Plain(plain), Chore::Plain(chore)) => plain.act(chore, scene),
-            _ => Ok(()),
+    /// The real agent, where one runs.
+    pub(crate) fn agent(&mut self) -> Option<&mut Agent> {
+        match self {
+            Self::Agent(agent) => Some(agent),
+            Self::Plain(_) => None,
         }
     }
 
-    /// An answer reaches it; one it no longer waits for is nothing to it.
-    pub(crate) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        match self {
-            _ if !self.site().up => Ok(()),
-            Self::Agent(agent) => agent.hear(answer, scene, checker),
-            Self::Plain(plain) => plain.hear(answer, scene),
-        }
-    }
-
-    /// It is told that the coordinator is away; a model does not understand.
-    pub(crate) fn turned_away(
-        &mut self,
-        ticket: &Ticket,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        match self {
-            Self::Agent(agent) if agent.site.up => agent.turned_away(ticket, scene, checker),
-            _ => Ok(()),
-        }
+    /// Whether muster's agent runs here.
+    pub(crate) fn is_agent(&self) -> bool {
+        matches!(self, Self::Agent(_))
     }
 
     /// A device is pulled out; what ran on it will fail.
@@ -155,32 +110,6 @@ impl Node {
         }
     }
 
-    /// The agent's disk begins to go wrong.
-    pub(crate) fn spoil_disk(&mut self, scene: &mut Scene) {
-        if let Self::Agent(agent) = self {
-            agent.spoil_disk(scene);
-        }
-    }
-
-    /// There is room on the agent's disk again.
-    pub(crate) fn make_room(&self) {
-        if let Self::Agent(agent) = self {
-            agent.make_room();
-        }
-    }
-
-    /// The agent is asked to end in order.
-    pub(crate) fn ask_to_leave(&self, scene: &mut Scene) {
-        if let Self::Agent(agent) = self {
-            agent.ask_to_leave(scene);
-        }
-    }
-
-    /// Whether muster's agent runs here.
-    pub(crate) fn is_agent(&self) -> bool {
-        matches!(self, Self::Agent(_))
-    }
-
     /// How the agent is, where one runs.
     pub(crate) fn status(&self) -> Option<Status> {
         match self {
@@ -189,29 +118,12 @@ impl Node {
         }
     }
 
-    /// Whether nothing is left to do or to say here.
-    pub(crate) fn is_quiet(&self) -> bool {
-        match self {
-            Self::Agent(agent) => agent.is_quiet(),
-            Self::Plain(plain) => plain.is_quiet(),
-        }
-    }
-
     /// The last look, once all is quiet.
-    pub(crate) fn at_rest(&self, checker: &mut Checker) -> Verdict {
+    pub(crate) fn at_rest(&self, scene: &mut Scene) -> Verdict {
         match self {
-            Self::Agent(agent) => agent.at_rest(checker),
+            Self::Agent(agent) => agent.at_rest(scene),
             Self::Plain(_) => Ok(()),
         }
-    }
-
-    /// What keeps it from being quiet.
-    pub(crate) fn unrest(&self) -> String {
-        let words = match self {
-            Self::Agent(agent) => agent.unrest(),
-            Self::Plain(plain) => plain.unrest(),
-        };
-        format!("{}: {words}", self.site().name)
     }
 
     fn site_mut(&mut self) -> &mut Site {
@@ -239,29 +151,11 @@ impl Node {
     }
 }
 
-impl From<agent::Chore> for Chore {
-    fn from(chore: agent::Chore) -> Self {
-        Self::Agent(chore)
-    }
-}
-
-impl From<plain::Chore> for Chore {
-    fn from(chore: plain::Chore) -> Self {
-        Self::Plain(chore)
-    }
-}
-
-/// How long a sender waits for an answer that should come at once.
-const PATIENCE_MS: RangeInclusive<i64> = 3_000..=8_000;
-
 /// A PC, whatever runs on it.
 pub(crate) struct Site {
     number: usize,
     pub(crate) name: Name,
     pub(crate) slots: u32,
-    pub(crate) up: bool,
-    /// Counts its lives; what an earlier one had planned does not happen.
-    incarnation: u32,
     pub(crate) devices: BTreeMap<Name, Attached>,
 }
 
@@ -282,30 +176,15 @@ impl Site {
             devices: devices.collect(),
             name,
             slots: u32::try_from(slots).map_or(1, |slots| slots.min(scene.plan.settings.slots)),
-            up: true,
-            incarnation: 0,
         }
     }
 
     fn ask(&self, scene: &mut Scene, command: Command, wait: Option<Millis>) -> Ticket {
-        scene.ask(Sender::Node(self.number), command, wait)
+        scene.ask(self.place(), command, wait)
     }
 
-    fn plan(&self, scene: &mut Scene, ms: RangeInclusive<i64>, chore: impl Into<Chore>) {
-        let happening =
-            Happening::Node { node: self.number, incarnation: self.incarnation, chore: chore.into() };
-        scene.within(*ms.start(), *ms.end(), happening);
-    }
-
-    /// Plans something that the world does to this PC.
-    fn plan_fault(&self, scene: &mut Scene, ms: RangeInclusive<i64>, fault: fn(usize) -> Fault) {
-        scene.within(*ms.start(), *ms.end(), Happening::Fault(Box::new(fault(self.number))));
-    }
-
-    /// Whatever was planned or under way here is over.
-    fn go_down(&mut self) {
-        self.up = false;
-        self.incarnation += 1;
+    fn place(&self) -> Sender {
+        Sender::Node(self.number)
     }
 
     fn is_usable(&self, device: &Name) -> bool {
@@ -328,3 +207,6 @@ fn device(node: &Name, n: usize) -> (Name, Attached) {
     let attached = Attached { handle: serial.clone(), attachment: Attachment::Online };
     (serial, attached)
 }
+
+/// How long a sender waits for an answer that should come at once.
+const PATIENCE_MS: RangeInclusive<i64> = 3_000..=8_000;

@@ -3,6 +3,7 @@
 use crate::dice::Dice;
 use muster_coordinator::LeaseTimes;
 use muster_model::{FrameSettings, Millis, Name, PoolSettings, Rebind, Settings, Timestamp};
+use std::ops::RangeInclusive;
 
 /// When every world begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_760_000_000_000);
@@ -218,7 +219,7 @@ pub(crate) struct FramePlan {
     /// Every so many chunks the timestamps of a fragment interleave with others' (S23); 0: never.
     pub(crate) skips_every: u64,
     /// How long most works take.
-    pub(crate) work_ms: (i64, i64),
+    pub(crate) work_ms: RangeInclusive<i64>,
 }
 
 impl FramePlan {
@@ -236,7 +237,7 @@ impl FramePlan {
             mischief: if rough { 200 } else { 20 },
             poisoned: if dice.chance(300) { 400 } else { 0 },
             skips_every: dice.pick(&[0, 0, 3, 7]).copied().unwrap_or(0),
-            work_ms: (200, dice.between(1_000, 8_000)),
+            work_ms: 200..=dice.between(1_000, 8_000),
         }
     }
 }
@@ -294,7 +295,7 @@ pub(crate) struct PoolPlan {
     /// How often a worker does what it should not.
     pub(crate) mischief: u32,
     /// How long most works take.
-    pub(crate) work_ms: (i64, i64),
+    pub(crate) work_ms: RangeInclusive<i64>,
 }
 
 impl PoolPlan {
@@ -316,7 +317,7 @@ impl PoolPlan {
             limited: dice.pick(&[0, 200]).copied().unwrap_or(0),
             fails: if rough { 150 } else { 20 },
             mischief: if rough { 400 } else { 100 },
-            work_ms: (200, dice.between(1_000, 8_000)),
+            work_ms: 200..=dice.between(1_000, 8_000),
         }
     }
 

@@ -88,7 +88,10 @@ fn live(scenario: &Scenario, trace: usize) -> Result<Summary, Box<Failure>> {
     let lived = catch_unwind(AssertUnwindSafe(|| world.live(scenario.steps)));
     let (check, detail) = match lived {
         Ok(Ok(())) => {
-            return Ok(Summary { lasted: world.scene.now - BEGINNING, coverage: world.scene.coverage });
+            return Ok(Summary {
+                lasted: world.scene.now - BEGINNING,
+                coverage: world.scene.seen.coverage(),
+            });
         }
         Ok(Err(broken)) => (broken.check, broken.detail),
         Err(panic) => ("panic", words(&*panic)),

@@ -1,18 +1,22 @@
-//! The part of a world that everybody shares: the time, the dice, the agenda and the wire.
+//! The part of a world that everybody shares: the time, the dice, the agenda, the wire, the ledger, and the account of what
+//! happened: counts of each kind, and the last steps where somebody will read them.
 
 use crate::{
-    client,
+    checker::{Broken, Checker},
+    client::Duty,
     coordinator::{Errand, Push, PushAnswer, ServerChore},
     dice::Dice,
-    farm,
     fault::Fault,
-    network::{Network, Ticket},
-    node,
+    machine::Chore,
+    network::{Network, Sender, Ticket},
     plan::{BEGINNING, Plan},
-    pool,
 };
 use muster_model::{Completion, Millis, PoolHandout, Rejection, Reply, Timestamp};
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
 
 /// The shared part of a world.
 pub(crate) struct Scene {
@@ -20,15 +24,17 @@ pub(crate) struct Scene {
     pub(crate) dice: Dice,
     pub(crate) agenda: Agenda,
     pub(crate) network: Network,
-    pub(crate) coverage: Coverage,
+    pub(crate) seen: Counts,
     pub(crate) trace: Trace,
     pub(crate) plan: Plan,
+    /// The ledger of what was promised and what is durable.
+    pub(crate) checker: Checker,
     /// Some of what workers of sessions handed in, for those who hand in what others made.
     pub(crate) gossip: Vec<Completion>,
     /// Assignments that workers of the pool got, for those who hand in what is another's.
     pub(crate) overheard: Vec<PoolHandout>,
-    /// Set when somebody read something else in a message than was said.
-    pub(crate) misread: Option<String>,
+    /// The first message in which somebody read something else than was said; the world fails after this step.
+    pub(crate) misread: Option<Broken>,
     /// The faults have stopped; what is left must come to its end.
     pub(crate) calm: bool,
 }
@@ -45,12 +51,15 @@ impl Scene {
     }
 
     pub(crate) fn of(plan: Plan, dice: Dice, trace: usize) -> Self {
+        let seen = Counts::default();
+        let lease = plan.servers.as_ref().map(|servers| servers.times);
         Self {
+            checker: Checker::new(plan.settings, lease, &seen),
+            seen,
             now: BEGINNING,
             network: Network::default(),
             dice,
             agenda: Agenda::default(),
-            coverage: Coverage::default(),
             trace: Trace::new(trace),
             plan,
             gossip: Vec::new(),
@@ -75,13 +84,13 @@ impl Scene {
         if self.dice.chance(100) { 300_000 } else { usual }
     }
 
-    /// Notes that a message was misread; the world fails after this step.
-    pub(crate) fn misread(&mut self, what: impl FnOnce() -> String) {
-        self.misread.get_or_insert_with(what);
+    /// The result of reading a message; a failure is kept until the end of this step.
+    pub(crate) fn understood<T>(&mut self, read: Result<T, Broken>) -> Option<T> {
+        read.map_err(|broken| self.misread.get_or_insert(broken)).ok()
     }
 
-    pub(crate) fn count(&mut self, what: &'static str) {
-        self.coverage.count(what);
+    pub(crate) fn count(&self, what: &'static str) {
+        self.seen.count(what);
     }
 
     pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
@@ -114,24 +123,20 @@ pub(crate) enum Happening {
     Forwarded(Box<Ticket>),
     /// A server of several does something, or has it done at the store.
     Server(Box<ServerChore>),
-    /// A node does something; one that has crashed meanwhile does not.
-    Node { node: usize, incarnation: u32, chore: node::Chore },
+    /// A machine does something; one that has crashed meanwhile does not.
+    Machine { place: Sender, incarnation: u32, chore: Chore },
     /// Something is done beside the coordinator.
     Errand { life: u32, errand: Box<Errand> },
     /// A task that was pushed reaches its worker.
     Pushed(Box<Push>),
     /// What the worker says to it reaches the coordinator.
     Acked(PushAnswer),
-    /// A worker of sessions does something; one that has crashed meanwhile does not.
-    Renderer { renderer: usize, incarnation: u32, chore: farm::Chore },
     /// Somebody who wants sessions, or looks after their workers, does something.
-    Director(farm::Duty),
-    /// A worker of the pool does something; one that has crashed meanwhile does not.
-    Member { member: usize, incarnation: u32, chore: pool::Chore },
+    Director(Duty),
     /// Somebody who hands in jobs to the pool, or looks after its workers, does something.
-    Patron(pool::Duty),
+    Patron(Duty),
     /// A client or operator does something.
-    Client(client::Chore),
+    Client(Duty),
     /// Something goes wrong, or right again.
     Fault(Box<Fault>),
 }
@@ -189,7 +194,23 @@ impl Trace {
 
 /// Seconds since the world began, for people.
 pub(crate) fn seconds(at: Timestamp) -> f64 {
-    (at - crate::plan::BEGINNING).0 as f64 / 1000.0
+    (at - BEGINNING).0 as f64 / 1000.0
+}
+
+/// A counter of what happens in a world, shared by all who see something happen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts(Rc<RefCell<Coverage>>);
+
+impl Counts {
+    /// Counts one more.
+    pub(crate) fn count(&self, what: &'static str) {
+        *self.0.borrow_mut().0.entry(what).or_default() += 1;
+    }
+
+    /// All counts so far.
+    pub(crate) fn coverage(&self) -> Coverage {
+        self.0.borrow().clone()
+    }
 }
 
 /// How often each kind of thing happened.
@@ -197,11 +218,6 @@ pub(crate) fn seconds(at: Timestamp) -> f64 {
 pub struct Coverage(BTreeMap<&'static str, u64>);
 
 impl Coverage {
-    /// Counts one more.
-    pub(crate) fn count(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
-    }
-
     /// Adds what another world has seen.
     pub fn add(&mut self, other: &Self) {
         for (what, count) in &other.0 {

@@ -2,7 +2,7 @@
 
 use crate::{
     checker::Broken,
-    coordinator::{Cut, Ending, ServerEnd},
+    coordinator::{Cut, Ending},
     dice::Dice,
     fault::Fault,
     network::Sender,
@@ -117,8 +117,8 @@ impl Stage {
     /// # Errors
     /// What did not hold.
     pub fn backend_dies(&mut self) -> Result<(), String> {
-        let World { coordinator, scene, checker, .. } = &mut self.world;
-        let ended = coordinator.end(ServerEnd { server: 0, ending: Ending::Crash }, scene, checker);
+        let World { coordinator, scene, .. } = &mut self.world;
+        let ended = coordinator.end(0, Ending::Crash, scene);
         self.judge(ended)
     }
 
@@ -135,12 +135,12 @@ impl Stage {
         let Some(leader) = self.world.coordinator.leader() else {
             return Ok(());
         };
-        let World { coordinator, scene, checker, .. } = &mut self.world;
+        let World { coordinator, scene, .. } = &mut self.world;
         let cut = match blow {
             Blow::Crash | Blow::Stop => {
                 let ending = if blow == Blow::Stop { Ending::Stop } else { Ending::Crash };
                 scene.after(span, Happening::Start(leader));
-                let ended = coordinator.end(ServerEnd { server: leader, ending }, scene, checker);
+                let ended = coordinator.end(leader, ending, scene);
                 return self.judge(ended);
             }
             Blow::Stall => {
@@ -159,7 +159,7 @@ impl Stage {
     /// How often something of a kind happened.
     #[must_use]
     pub fn seen(&self, what: &str) -> u64 {
-        self.world.scene.coverage.of(what)
+        self.world.scene.seen.coverage().of(what)
     }
 
     /// The wire between the agent and the coordinator is cut, or whole again.
@@ -185,7 +185,7 @@ impl Stage {
     /// What became of all runs so far.
     #[must_use]
     pub fn account(&self) -> Account {
-        self.world.checker.account()
+        self.world.scene.checker.account()
     }
 
     fn judge<T>(&mut self, result: Result<T, Broken>) -> Result<T, String> {

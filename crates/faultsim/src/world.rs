@@ -1,15 +1,16 @@
 //! The world: whatever is next on the agenda happens, and then everything is checked.
 
 use crate::{
-    checker::{Broken, Checker, Verdict, broken},
-    client::{Chore, Clients},
+    checker::{Broken, Verdict, broken},
+    client::{Clients, Duty},
     coordinator::{Coordinator, Push, PushAnswer},
-    farm::{Duty, Farm},
+    farm::Farm,
     fault::Fault,
-    network::{Returned, Sender, Ticket},
-    node::{Node, Planned},
+    machine::{Chore, Program},
+    network::{Sender, Ticket},
+    node::Node,
     planted::Planted,
-    pool::{Duty as PoolDuty, Pool},
+    pool::Pool,
     scene::{Happening, Scene},
 };
 use muster_model::{Millis, Name, Rejection, Reply, Timestamp};
@@ -22,18 +23,13 @@ pub(crate) struct World {
     pub(crate) clients: Clients,
     pub(crate) farm: Farm,
     pub(crate) pool: Pool,
-    pub(crate) checker: Checker,
 }
 
 impl World {
     pub(crate) fn new(mut scene: Scene, planted: Option<Planted>) -> Self {
         let nodes: Vec<Node> = (0..scene.plan.nodes).map(|n| Node::new(n, &mut scene, planted)).collect();
         let (farm, pool) = (Farm::new(&mut scene, planted), Pool::new(&mut scene));
-        let lease = scene.plan.servers.as_ref().map(|servers| servers.times);
-        let mut checker = Checker::new(scene.plan.settings, lease);
-        checker.pool.trust(pool.innocent(&scene));
         Self {
-            checker,
             coordinator: Coordinator::new(&scene, planted),
             clients: Clients::default(),
             farm,
@@ -63,7 +59,7 @@ impl World {
     pub(crate) fn begin(&mut self) -> Verdict {
         self.start_servers();
         for node in &mut self.nodes {
-            node.begin(&mut self.scene, &mut self.checker)?;
+            node.program_mut().begin(&mut self.scene)?;
         }
         let devices: Vec<Name> =
             self.nodes.iter().flat_map(|node| node.site().devices.keys().cloned()).collect();
@@ -98,8 +94,8 @@ impl World {
         // Servers look at each other all the time; nothing of what is checked changes by that.
         let is_routine = matches!(happening, Happening::Server(_));
         self.happen(happening)?;
-        if let Some(what) = self.scene.misread.take() {
-            return Err(Broken::new("misread", what));
+        if let Some(broken) = self.scene.misread.take() {
+            return Err(broken);
         }
         if is_routine {
             return Ok(Some(false));
@@ -107,15 +103,15 @@ impl World {
         if !self.scene.calm {
             self.meet_doom()?;
         }
-        if let Some(now) = self.coordinator.well_at(&self.scene, &self.checker) {
-            self.checker.after_step(now)?;
+        if let Some(now) = self.coordinator.well_at(&self.scene) {
+            self.scene.checker.after_step(now)?;
         }
-        self.coordinator.check_lead(&self.scene, &self.checker)?;
+        self.coordinator.check_lead(&self.scene)?;
         Ok(Some(true))
     }
 
     fn happen(&mut self, happening: Happening) -> Verdict {
-        let (scene, checker) = (&mut self.scene, &mut self.checker);
+        let scene = &mut self.scene;
         match happening {
             Happening::Arrives(ticket) => {
                 self.arrives(*ticket);
@@ -133,38 +129,30 @@ impl World {
                 Ok(())
             }
             Happening::Errand { life, errand } => match self.coordinator.current(life, scene) {
-                Some(life) => life.run(*errand, scene, checker),
+                Some(life) => life.run(*errand, scene),
                 None => Ok(()),
             },
-            Happening::Serve { life } => self.coordinator.serve(life, scene, checker),
-            Happening::Durable { life } => self.coordinator.durable(life, scene, checker),
-            Happening::Heard { life } => self.coordinator.heard(life, scene, checker),
-            Happening::Wake { life } => self.coordinator.wake(life, scene, checker),
-            Happening::Start(server) => self.coordinator.start(server, scene, checker),
+            Happening::Serve { life } => self.coordinator.serve(life, scene),
+            Happening::Durable { life } => self.coordinator.durable(life, scene),
+            Happening::Heard { life } => self.coordinator.heard(life, scene),
+            Happening::Wake { life } => self.coordinator.wake(life, scene),
+            Happening::Start(server) => self.coordinator.start(server, scene),
             Happening::Forwarded(ticket) => {
                 self.coordinator.forwarded(*ticket, scene);
                 Ok(())
             }
-            Happening::Server(chore) => self.coordinator.act(*chore, scene, checker),
-            Happening::Node { node, incarnation, chore } => {
-                self.nodes[node].act(Planned { chore, incarnation }, scene, checker)
-            }
-            Happening::Renderer { renderer, incarnation, chore } => {
-                self.farm.renderers[renderer].act((chore, incarnation), scene)
-            }
-            Happening::Member { member, incarnation, chore } => {
-                self.pool.members[member].act((chore, incarnation), scene, &checker.pool.view())
-            }
+            Happening::Server(chore) => self.coordinator.act(*chore, scene),
+            Happening::Machine { place, incarnation, chore } => self.acts(place, incarnation, chore),
             Happening::Patron(duty) => {
-                self.pool.patron.act(duty, scene, &checker.pool.view());
+                self.pool.patron.act(duty, scene);
                 Ok(())
             }
-            Happening::Client(chore) => {
-                self.clients.act(chore, scene, &checker.fleet());
+            Happening::Client(duty) => {
+                self.clients.act(duty, scene);
                 Ok(())
             }
             Happening::Director(duty) => {
-                self.farm.director.act(duty, scene, &checker.farm());
+                self.farm.director.act(duty, scene);
                 Ok(())
             }
             Happening::Fault(fault) => self.go_wrong(*fault),
@@ -176,19 +164,13 @@ impl World {
         self.scene.note(|| "the faults stop".into());
         self.scene.calm = true;
         let outage = self.last_outage()?;
-        for node in 0..self.nodes.len() {
-            self.scene.network.set_cut(Sender::Node(node), false);
-            self.nodes[node].recover(&mut self.scene);
-            if !self.nodes[node].site().up {
-                self.nodes[node].begin(&mut self.scene, &mut self.checker)?;
-            }
+        for place in self.places() {
+            self.recover(place)?;
         }
-        self.farm.recover(&mut self.scene)?;
-        self.pool.recover(&mut self.scene)?;
         // Later than anything that was under way when the faults stopped.
-        self.scene.after(Millis(outage.0 + 15_000), Happening::Client(Chore::PutInOrder));
+        self.scene.after(Millis(outage.0 + 15_000), Happening::Client(Duty::PutInOrder));
         self.scene.after(Millis(outage.0 + 15_000), Happening::Director(Duty::PutInOrder));
-        self.scene.after(Millis(outage.0 + 15_000), Happening::Patron(PoolDuty::PutInOrder));
+        self.scene.after(Millis(outage.0 + 15_000), Happening::Patron(Duty::PutInOrder));
         Ok(())
     }
 
@@ -210,7 +192,8 @@ impl World {
             + settings.offline_grace.0
             + settings.dropout_pause.0
             + 120_000;
-        let rounds = self.clients.orders() + self.farm.director.orders() + 2 * self.checker.calendar_runs();
+        let rounds =
+            self.clients.orders() + self.farm.director.orders() + 2 * self.scene.checker.calendar_runs();
         let rounds = i64::try_from(rounds).unwrap_or(1) + 2;
         let jobs = i64::try_from(self.pool.patron.jobs()).unwrap_or(1);
         let pool = (settings.pool.lease.0 + 60_000) * jobs;
@@ -226,42 +209,38 @@ impl World {
                 return self.at_rest();
             }
             if self.scene.now > deadline || self.step()?.is_none() {
-                let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
-                let (open, farm, pool) = (self.checker.unrest(), self.farm.unrest(), self.pool.unrest());
-                return broken("never_comes_to_rest", || {
-                    format!("{open}; {}; {farm}; {pool}", unrest.join("; "))
-                });
+                return broken("never_comes_to_rest", || self.unrest());
             }
         }
     }
 
     fn at_rest(&mut self) -> Verdict {
-        self.nodes.iter().try_for_each(|node| node.at_rest(&mut self.checker))?;
+        self.nodes.iter().try_for_each(|node| node.at_rest(&mut self.scene))?;
         if let Some(life) = self.coordinator.life() {
-            self.checker.pool.at_rest(|job| life.explain_pool(job))?;
+            self.scene.checker.pool.at_rest(|job| life.explain_pool(job))?;
         }
-        self.checker.at_rest()
+        self.scene.checker.at_rest()
     }
 
     fn is_quiet(&self) -> bool {
         self.coordinator.life().is_some_and(|life| life.is_idle())
-            && self.checker.is_quiet()
+            && self.scene.checker.is_quiet()
             && self.is_farm_quiet()
             && self.is_pool_quiet()
             && self.clients.is_quiet()
-            && self.nodes.iter().all(Node::is_quiet)
+            && self.nodes.iter().all(|node| node.program().is_quiet())
     }
 
     /// Whether every job that somebody could do has ended, and every result is where it belongs.
     fn is_pool_quiet(&self) -> bool {
         let is_settled = self.pool.members.is_empty() || self.pool.patron.is_in_order();
-        is_settled && self.checker.pool.is_quiet() && self.pool.is_quiet()
+        is_settled && self.scene.checker.pool.is_quiet() && self.pool.is_quiet()
     }
 
     /// Whether every session that somebody wanted has ended, and all that follows from it was done.
     fn is_farm_quiet(&self) -> bool {
-        let is_settled = self.farm.director.is_quiet() && self.checker.frames.is_quiet();
-        is_settled && !self.farm.director.wants_retry(&self.checker.frames.view())
+        let is_settled = self.farm.director.is_quiet() && self.scene.checker.frames.is_quiet();
+        is_settled && !self.farm.director.wants_retry(&self.scene.checker.frames)
     }
 }
 
@@ -275,7 +254,7 @@ impl World {
         }
         if scene.refuses(&ticket, |node| self.nodes[node].is_agent()) {
             scene.count("report refused on its way");
-            self.checker.refused_on_its_way(&ticket);
+            scene.checker.refused_on_its_way(&ticket);
             return scene.answer(ticket, Err(Rejection::WorkerUnknown));
         }
         scene.note(|| format!("{:?} asks {:?}", ticket.sender, ticket.command));
@@ -290,61 +269,47 @@ impl World {
             scene.count("answer lost in a partition");
             return Ok(());
         }
-        match ticket.sender {
-            Sender::Node(node) => {
-                self.nodes[node].hear(Returned { ticket, result }, scene, &mut self.checker)
-            }
-            Sender::Renderer(renderer) => self.farm.renderers[renderer].hear(ticket, &result, scene),
-            Sender::Member(member) => self.pool.members[member].hear((ticket, result), scene),
-            Sender::Client => {
-                self.clients.hear(ticket, &result);
-                self.farm.director.hear(ticket);
-                self.pool.patron.hear(ticket);
-                Ok(())
-            }
-            Sender::Errand => Ok(()),
+        if ticket.sender == Sender::Client {
+            self.clients.hear(ticket, &result);
+            self.farm.director.hear(ticket);
+            self.pool.patron.hear(ticket);
+        }
+        match self.reached(ticket.sender) {
+            Some((program, scene)) => program.hear(ticket, result, scene),
+            None => Ok(()),
         }
     }
 
     /// Whoever asked is told that the coordinator is away.
     fn turned_away(&mut self, ticket: &Ticket) -> Verdict {
-        let scene = &mut self.scene;
-        match ticket.sender {
-            place if scene.network.is_cut(place) => Ok(()),
-            Sender::Node(node) => self.nodes[node].turned_away(ticket, scene, &mut self.checker),
-            Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_away(ticket, scene),
-            Sender::Member(member) => self.pool.members[member].turned_away(ticket, scene),
-            Sender::Client | Sender::Errand => Ok(()),
+        match self.reached(ticket.sender) {
+            Some((program, scene)) => program.turned_away(ticket, scene),
+            None => Ok(()),
         }
     }
 
     /// Whoever asked is told that its token is not known.
     fn turned_out(&mut self, ticket: &Ticket) -> Verdict {
-        match ticket.sender {
-            place if self.scene.network.is_cut(place) => Ok(()),
-            Sender::Renderer(renderer) => self.farm.renderers[renderer].turned_out(ticket, &mut self.scene),
-            _ => Ok(()),
+        match self.reached(ticket.sender) {
+            Some((program, scene)) => program.turned_out(ticket, scene),
+            None => Ok(()),
         }
     }
 
-    /// Whatever concerns a worker or a server that stands still waits until it goes on.
+    /// Whatever concerns a machine or a server that stands still waits until it goes on.
     fn frozen(&mut self, happening: &Happening) -> Option<Timestamp> {
         if let Some(until) = self.coordinator.waits_until(happening, &mut self.scene) {
             return Some(until);
         }
         let place = match happening {
-            Happening::Renderer { renderer, .. } => Sender::Renderer(*renderer),
-            Happening::Member { member, .. } => Sender::Member(*member),
+            Happening::Machine { place, .. } => *place,
             Happening::Pushed(push) => Sender::Renderer(push.renderer),
             Happening::Returns(answer) => answer.0.sender,
             Happening::TurnedAway(ticket) | Happening::TurnedOut(ticket) => ticket.sender,
             _ => return None,
         };
-        match place {
-            Sender::Renderer(renderer) => self.farm.thaws_at(renderer, self.scene.now),
-            Sender::Member(member) => self.pool.thaws_at(member, self.scene.now),
-            Sender::Node(_) | Sender::Client | Sender::Errand => None,
-        }
+        let (program, scene) = self.at(place)?;
+        Some(program.machine().frozen_until).filter(|until| *until > scene.now)
     }
 
     /// A task that was pushed reaches its worker; what that says goes back.
@@ -353,13 +318,76 @@ impl World {
         if self.scene.network.is_cut(place) || !self.coordinator.reaches_out(push.life) {
             return Ok(());
         }
-        let renderer = &mut self.farm.renderers[push.renderer];
-        self.checker.frames.pushed(&renderer.rig().name, &push.handout)?;
-        if let Some(acked) = renderer.pushed(push, &mut self.scene)? {
+        let worker = &self.farm.renderers[push.renderer].rig().name;
+        self.scene.checker.frames.pushed(worker, &push.handout)?;
+        if let Some(acked) = self.farm.pushed(push, &mut self.scene)? {
             let answer = PushAnswer { life: push.life, number: push.number, acked };
             self.scene.transmit(place, Happening::Acked(answer));
         }
         Ok(())
+    }
+}
+
+impl World {
+    /// Where there are machines.
+    fn places(&self) -> impl Iterator<Item = Sender> + use<> {
+        let nodes = (0..self.nodes.len()).map(Sender::Node);
+        let renderers = (0..self.farm.renderers.len()).map(Sender::Renderer);
+        let members = (0..self.pool.members.len()).map(Sender::Member);
+        nodes.chain(renderers).chain(members)
+    }
+
+    /// The program on a machine, and the rest of the world that it needs; clients and errands have none.
+    pub(crate) fn at(&mut self, place: Sender) -> Option<(&mut dyn Program, &mut Scene)> {
+        let program: &mut dyn Program = match place {
+            Sender::Node(node) => self.nodes[node].program_mut(),
+            Sender::Renderer(renderer) => &mut *self.farm.renderers[renderer],
+            Sender::Member(member) => &mut *self.pool.members[member],
+            Sender::Client | Sender::Errand => return None,
+        };
+        Some((program, &mut self.scene))
+    }
+
+    /// As [`Self::at`], for a message: to a machine that is up and not cut off.
+    fn reached(&mut self, place: Sender) -> Option<(&mut dyn Program, &mut Scene)> {
+        let (program, scene) = self.at(place)?;
+        let is_reached = program.machine().up && !scene.network.is_cut(place);
+        is_reached.then_some((program, scene))
+    }
+
+    /// A machine does something by itself; one that has crashed meanwhile does not.
+    fn acts(&mut self, place: Sender, incarnation: u32, chore: Chore) -> Verdict {
+        match self.at(place) {
+            Some((program, scene))
+                if program.machine().up && program.machine().incarnation == incarnation =>
+            {
+                program.act(chore, scene)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The faults stop: a machine is up and well again, and does what it should.
+    fn recover(&mut self, place: Sender) -> Verdict {
+        self.scene.network.set_cut(place, false);
+        match place {
+            Sender::Node(node) => self.nodes[node].recover(&mut self.scene),
+            Sender::Renderer(renderer) => self.farm.renderers[renderer].rig_mut().deaf_until = self.scene.now,
+            _ => {}
+        }
+        let Some((program, scene)) = self.at(place) else { return Ok(()) };
+        program.machine_mut().frozen_until = scene.now;
+        if program.machine().up { program.recover(scene) } else { program.begin(scene) }
+    }
+
+    /// What keeps the world from coming to rest.
+    fn unrest(&mut self) -> String {
+        let mut words =
+            vec![self.scene.checker.unrest(), self.farm.director.unrest(), self.pool.patron.unrest()];
+        for place in self.places() {
+            words.extend(self.at(place).map(|(program, _)| format!("{place:?}: {}", program.unrest())));
+        }
+        words.join("; ")
     }
 }
 

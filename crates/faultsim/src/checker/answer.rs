@@ -1,7 +1,7 @@
 //! Invariants 4 and 5: what leaves the coordinator is durable, a report takes effect once, the feed has no gap.
 
 use super::{Checker, Verdict, broken, ensure};
-use crate::{network::Ticket, scene::Scene};
+use crate::network::Ticket;
 use muster_model::{
     Change, Command, JobReply, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded,
     Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
@@ -24,13 +24,13 @@ pub(crate) struct SentAnswer<'a> {
 
 impl Checker {
     /// Checks an answer that leaves the coordinator.
-    pub(crate) fn answered(&mut self, answer: SentAnswer<'_>, scene: &mut Scene) -> Verdict {
+    pub(crate) fn answered(&mut self, answer: SentAnswer<'_>) -> Verdict {
         let SentAnswer { ticket, result, .. } = answer;
-        self.promised(ticket, result, scene)?;
+        self.promised(ticket, result)?;
         match (&*ticket.command, result) {
             (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, answer),
             (Command::Report(report), Err(rejection)) => {
-                self.check_recorded(report, result, scene)?;
+                self.check_recorded(report, result)?;
                 self.agent_refused(report, rejection)
             }
             (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => {
@@ -42,7 +42,7 @@ impl Checker {
                     Err(Rejection::Frames(rejection)) => Err(rejection),
                     _ => return broken("answer_of_another_contract", || format!("{command:?}: {result:?}")),
                 };
-                self.frames.answered((command, ticket), result)
+                self.frames.answered(command, ticket, result)
             }
             (Command::Pool(command), result) => {
                 let result = match result {
@@ -50,14 +50,14 @@ impl Checker {
                     Err(Rejection::Pool(rejection)) => Err(rejection),
                     _ => return broken("answer_of_another_contract", || format!("{command:?}: {result:?}")),
                 };
-                self.pool.answered((command, ticket.exchange), result, scene)
+                self.pool.answered(command, ticket.exchange, result)
             }
             _ => Ok(()),
         }
     }
 
     /// What an answer promises is durable and stays so, whoever leads when it leaves.
-    pub(crate) fn promised(&mut self, ticket: &Ticket, result: &Answered, scene: &mut Scene) -> Verdict {
+    pub(crate) fn promised(&mut self, ticket: &Ticket, result: &Answered) -> Verdict {
         match (&*ticket.command, result) {
             (Command::Submit(submission), Ok(Reply::Job(JobReply { job, .. }))) => {
                 self.check_submitted(submission, *job)
@@ -72,7 +72,7 @@ impl Checker {
                 let mut handouts = reply.handouts.iter();
                 handouts.try_for_each(|it| self.check_leased(it.task, &pull.worker, it.attempt))
             }
-            (Command::Report(report), Ok(_)) => self.check_recorded(report, result, scene),
+            (Command::Report(report), Ok(_)) => self.check_recorded(report, result),
             (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
                 rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
             }
@@ -83,16 +83,16 @@ impl Checker {
                 ensure(same, "end_not_durable", || format!("{row:?} told, {durable:?} durable"))
             }
             (Command::Frames(command), Ok(Reply::Frames(reply))) => self.frames.promised(command, reply),
-            (Command::Pool(command), Ok(Reply::Pool(reply))) => self.pool.promised(command, reply, scene),
+            (Command::Pool(command), Ok(Reply::Pool(reply))) => self.pool.promised(command, reply),
             _ => Ok(()),
         }
     }
 
     /// N5, N6b: a report has effect on the attempt it speaks of, or none.
-    pub(super) fn check_reports(&mut self, batch: &Batch, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_reports(&mut self, batch: &Batch) -> Verdict {
         for change in &batch.changes {
             let Change::Report(report) = change else { continue };
-            scene.count(match report.effect {
+            self.seen.count(match report.effect {
                 Recorded::Stale => "report stale",
                 _ => "report applied",
             });
@@ -153,19 +153,19 @@ impl Checker {
         ensure(strange.is_none(), "stranger_renews", || format!("{worker} renewed {strange:?}"))
     }
 
-    fn check_recorded(&self, report: &Report, result: &Answered, scene: &mut Scene) -> Verdict {
+    fn check_recorded(&self, report: &Report, result: &Answered) -> Verdict {
         let known = self.mirror.reports.get(&report.id);
         let same = known.filter(|(subject, _)| *subject == report.subject());
         let right = match result {
             Ok(Reply::Recorded(Recorded::Duplicate)) => {
-                scene.count("report duplicate");
+                self.seen.count("report duplicate");
                 same.is_some()
             }
             Ok(Reply::Recorded(effect)) => same.is_some_and(|(_, durable)| durable == effect),
             Err(Rejection::ReportConflict) => known.is_some() && same.is_none(),
             // What was handed out is known for ever: nothing is deleted in this world.
             Err(Rejection::NotHolder { .. }) => {
-                scene.count("report of another's row");
+                self.seen.count("report of another's row");
                 true
             }
             Err(_) | Ok(_) => false,

@@ -11,20 +11,22 @@ mod session;
 mod worker;
 
 use super::{Verdict, broken, ensure};
-use crate::{farm::FarmView, scene::Scene};
+use crate::{farm::FarmView, scene::Counts};
 use chunk::Ids;
 use muster_model::{
     Change, ChunkState, DiagnosticKind, DiagnosticRecord, Digest, EntryId, FrameChange, FrameCommand,
     FrameHandout, FrameRange, FrameSettings, FrameTaskId, FrameTaskStatus, Heartbeat, Millis, Name, Ratio,
-    RendererState, SessionId, Timestamp,
+    RendererState, SessionId, SessionRecord, Timestamp,
 };
 use muster_store::Batch;
 use rows::{Before, Rows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The ledger.
+#[derive(Default)]
 pub(crate) struct FrameBook {
     settings: FrameSettings,
+    seen: Counts,
     rows: Rows,
     ids: Ids,
     /// Where each worker stands, by its changes of state, and since when.
@@ -90,7 +92,7 @@ struct Said {
 
 impl Said {
     /// A heartbeat after what was said before. Without a round trip of its own it is judged by its lateness (S8b).
-    fn of(heartbeat: &Heartbeat, settings: &FrameSettings, (before, at): (Option<&Self>, Timestamp)) -> Self {
+    fn of(heartbeat: &Heartbeat, settings: &FrameSettings, before: Option<&Self>, at: Timestamp) -> Self {
         let before = before.filter(|said| said.is_beat);
         let lateness = || before.map(|said| at - (said.at + settings.heartbeat));
         let is_slow = heartbeat.rtt.or_else(lateness).is_some_and(|rtt| rtt > settings.rtt_max);
@@ -111,35 +113,8 @@ struct Steered {
 }
 
 impl FrameBook {
-    pub(super) fn new(settings: FrameSettings) -> Self {
-        Self {
-            settings,
-            rows: Rows::default(),
-            ids: Ids::default(),
-            states: BTreeMap::new(),
-            heard: BTreeMap::new(),
-            said: BTreeMap::new(),
-            full_at: BTreeMap::new(),
-            pushes: BTreeMap::new(),
-            by_hand: BTreeSet::new(),
-            approved: BTreeSet::new(),
-            news: BTreeMap::new(),
-            life: 0,
-            up_since: Timestamp(0),
-            closed_at: None,
-            taken: BTreeMap::new(),
-            accepted: BTreeMap::new(),
-            dropped: BTreeMap::new(),
-            rebound: BTreeSet::new(),
-            stops: BTreeMap::new(),
-            cancelling: BTreeSet::new(),
-            retrying: BTreeSet::new(),
-            steered: Steered::default(),
-            resumed_at: Timestamp(0),
-            manifests: BTreeMap::new(),
-            written: BTreeMap::new(),
-            moved: BTreeSet::new(),
-        }
+    pub(super) fn new(settings: FrameSettings, seen: &Counts) -> Self {
+        Self { settings, seen: seen.clone(), ..Self::default() }
     }
 
     /// A new life begins: silence counts from now (S8), and nothing that was only said is remembered.
@@ -162,7 +137,7 @@ impl FrameBook {
             FrameCommand::Heartbeat(heartbeat) => {
                 self.heard_of(&heartbeat.worker, now);
                 let told = self.said.entry(heartbeat.worker.clone()).or_default();
-                let said = Said::of(heartbeat, &self.settings, (told.last(), now));
+                let said = Said::of(heartbeat, &self.settings, told.last(), now);
                 if said.is_full() || told.last().is_some_and(Said::is_full) {
                     self.full_at.insert(heartbeat.worker.clone(), now);
                 }
@@ -208,14 +183,14 @@ impl FrameBook {
     }
 
     /// A batch has become durable.
-    pub(super) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
+    pub(super) fn durable(&mut self, batch: &Batch, sealed_at: Timestamp) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             let Change::Frames(change) = change else { continue };
             match change {
-                FrameChange::Chunk(record) => self.write_chunk(record, &mut before, scene)?,
-                FrameChange::Transition(moved) => self.write_transition(moved, &mut before, scene)?,
-                FrameChange::Diagnostic(line) => self.write_line(line, scene),
+                FrameChange::Chunk(record) => self.write_chunk(record, &mut before)?,
+                FrameChange::Transition(moved) => self.write_transition(moved, &mut before)?,
+                FrameChange::Diagnostic(line) => self.write_line(line),
                 row => self.rows.write(row, &mut before)?,
             }
         }
@@ -227,34 +202,34 @@ impl FrameBook {
         }
         self.check_ids(&before)?;
         self.check_workers(&before)?;
-        self.check_ranges(&before, scene)?;
-        self.check_sessions(&before, scene)?;
+        self.check_ranges(&before)?;
+        self.check_sessions(&before)?;
         self.steered = Steered::default();
         Ok(())
     }
 
     /// S20b: the diagnostics log tells of every range that is halved, skipped or tried again, in the order of events.
-    fn write_line(&mut self, line: &DiagnosticRecord, scene: &mut Scene) {
+    fn write_line(&mut self, line: &DiagnosticRecord) {
         let Some(task) = &line.task else { return };
         match line.kind {
             DiagnosticKind::Split => {
-                scene.count("range halved");
+                self.seen.count("range halved");
                 let middle = line.text.split_once("halved at ").and_then(|(_, rest)| rest.split(':').next());
                 if let Some(middle) = middle.and_then(|middle| middle.parse().ok()) {
                     self.ids.split(task, middle);
                 }
             }
             DiagnosticKind::Skipped => {
-                scene.count("range skipped by a manifest");
+                self.seen.count("range skipped by a manifest");
                 for counts in [&mut self.ids.failures, &mut self.ids.skips] {
                     *counts.entry(task.clone()).or_default() += 1;
                 }
             }
             DiagnosticKind::Retried => {
-                scene.count("failed range retried");
+                self.seen.count("failed range retried");
                 self.ids.begin_anew(task);
             }
-            DiagnosticKind::GivenUp => scene.count("frame given up"),
+            DiagnosticKind::GivenUp => self.seen.count("frame given up"),
             _ => {}
         }
     }
@@ -269,29 +244,34 @@ impl FrameBook {
     }
 
     /// What is on the disk from now on.
-    pub(super) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
+    pub(crate) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
         self.manifests.insert(session.clone(), fragments);
     }
 
-    pub(super) fn session_written(&mut self, session: &SessionId, replays: &[u64]) {
+    pub(crate) fn session_written(&mut self, session: &SessionId, replays: &[u64]) {
         self.written.insert(session.clone(), replays.iter().copied().collect());
     }
 
-    pub(super) fn files_moved(&mut self, entry: &EntryId) {
+    pub(crate) fn files_moved(&mut self, entry: &EntryId) {
         self.moved.insert(entry.clone());
     }
 
     /// What people see.
-    pub(crate) fn view(&self) -> FarmView<'_> {
+    pub(crate) fn view(&self) -> FarmView {
         let kept = self.rows.chunks.values().filter(|chunk| chunk.record.state != ChunkState::Retired);
+        let failed = self.rows.tasks.values().filter(|task| task.status == FrameTaskStatus::Failed);
         FarmView {
-            renderers: self.rows.renderers.values().map(|row| (&row.id, row.state)).collect(),
-            sessions: self.rows.sessions.values().collect(),
-            failed: self.rows.tasks.values().filter(|task| task.status == FrameTaskStatus::Failed).collect(),
-            chunks: kept.map(|chunk| (chunk.record.ids.chunk, &chunk.record.task)).collect(),
-            entries: self.rows.quarantine.iter().collect(),
+            renderers: self.rows.renderers.values().map(|row| (row.id.clone(), row.state)).collect(),
+            sessions: self.sessions().cloned().collect(),
+            failed: failed.cloned().collect(),
+            chunks: kept.map(|chunk| (chunk.record.ids.chunk, chunk.record.task.clone())).collect(),
+            entries: self.rows.quarantine.values().cloned().collect(),
             paused: self.rows.farm.paused,
         }
+    }
+
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &SessionRecord> {
+        self.rows.sessions.values()
     }
 
     /// When a request was first and last taken.

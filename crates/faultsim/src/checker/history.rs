@@ -5,7 +5,7 @@ use super::{
     Checker, Verdict, ensure,
     mirror::{Before, Mirror},
 };
-use crate::{plan::WAIT_MAX, scene::Scene};
+use crate::{plan::WAIT_MAX, scene::Counts};
 use muster_model::{
     Change, LaneRecord, LeaseKind, LogKind, LogRecord, Millis, Name, Settings, TaskId, TaskRecord,
     TaskStatus, Timestamp, WorkerRecord, WorkerStatus,
@@ -22,22 +22,26 @@ struct Station {
 }
 
 /// All logs, and the lanes held by attempts that were sent and have not ended.
-#[derive(Default)]
 pub(super) struct Histories {
+    seen: Counts,
     stations: BTreeMap<TaskId, Station>,
     holders: BTreeMap<Name, TaskId>,
 }
 
 impl Histories {
-    pub(super) fn write(&mut self, log: &LogRecord, mirror: &Mirror, scene: &mut Scene) -> Verdict {
-        scene.count(word(log.kind));
+    pub(super) fn new(seen: &Counts) -> Self {
+        Self { seen: seen.clone(), stations: BTreeMap::new(), holders: BTreeMap::new() }
+    }
+
+    pub(super) fn write(&mut self, log: &LogRecord, mirror: &Mirror) -> Verdict {
+        self.seen.count(word(log.kind));
         let last = self.stations.get(&log.task).copied();
         ensure(log.seq == last.map_or(0, |last| last.seq) + 1, "log_numbers", || {
             format!("{log:?} after {last:?}")
         })?;
         ensure(follows(last, log), "log_order", || format!("{log:?} after {last:?}"))?;
         if last.is_some_and(|last| last.kind == LogKind::RetryScheduled) && log.kind == LogKind::Succeeded {
-            scene.count("late success");
+            self.seen.count("late success");
         }
         let station = Station { seq: log.seq, kind: log.kind, attempt: log.attempt };
         self.stations.insert(log.task, station);
@@ -161,13 +165,13 @@ fn check_change(row: &TaskRecord, before: &TaskRecord) -> Verdict {
 }
 
 impl Checker {
-    pub(super) fn check_grants(&self, batch: &Batch, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_grants(&self, batch: &Batch, before: &Before) -> Verdict {
         for change in &batch.changes {
             let Change::Log(log) = change else { continue };
             match log.kind {
                 LogKind::Sent => self.check_grant(log, before)?,
                 LogKind::FailedFinal => self.check_failed_lane(log.task, before)?,
-                LogKind::Failed | LogKind::Timeout => self.check_forgiven(log, before, scene)?,
+                LogKind::Failed | LogKind::Timeout => self.check_forgiven(log, before)?,
                 _ => {}
             }
         }
@@ -207,7 +211,7 @@ impl Checker {
     }
 
     /// N17: an attempt that ends on an absent device while its worker's supply rests costs nothing.
-    fn check_forgiven(&self, log: &LogRecord, before: &Before, scene: &mut Scene) -> Verdict {
+    fn check_forgiven(&self, log: &LogRecord, before: &Before) -> Verdict {
         let (row, Some(Some(old))) = (&self.mirror.tasks[&log.task], before.tasks.get(&log.task)) else {
             return Ok(());
         };
@@ -221,7 +225,7 @@ impl Checker {
         if !resting || !absent || row.status == TaskStatus::Cancelled || old.attempt != log.attempt {
             return Ok(());
         }
-        scene.count("attempt forgiven");
+        self.seen.count("attempt forgiven");
         ensure(row.max_attempts > old.max_attempts, "dropout_burns_attempt", || {
             format!("{old:?} became {row:?} on {lane:?} of {worker:?}")
         })
@@ -276,7 +280,7 @@ impl Checker {
     }
 
     /// N15: a worker is offline only after a silence.
-    pub(super) fn check_offline(&self, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_offline(&self, before: &Before) -> Verdict {
         for name in before.workers.keys() {
             let worker = &self.mirror.workers[name];
             let was = before.workers[name].as_ref();
@@ -287,7 +291,7 @@ impl Checker {
             {
                 continue;
             }
-            scene.count("worker offline");
+            self.seen.count("worker offline");
             let at = worker.status_since;
             let heard = self.last_heard(name, at).unwrap_or(worker.created_at);
             ensure(heard + self.settings.offline_after <= at, "offline_too_early", || {

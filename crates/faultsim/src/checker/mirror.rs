@@ -1,10 +1,6 @@
 //! The rows as the store was told them, and their comparison with what an engine restores.
 
-use super::{Verdict, ensure};
-use crate::{
-    checker::{Broken, Checker, broken, queue::Calendar},
-    scene::Scene,
-};
+use super::{Broken, Checker, Verdict, broken, ensure, queue::Calendar};
 use muster_engine::Engine;
 use muster_model::{
     AlertRecord, AssignmentId, Change, EntryId, FrameChange, FrameTaskId, JobId, JobRecord, LaneRecord, Name,
@@ -99,9 +95,8 @@ impl Checker {
         &self,
         held: &[Change],
         load: &mut dyn FnMut(Settings) -> Result<Engine, Broken>,
-        scene: &mut Scene,
     ) -> Verdict {
-        scene.count("rows compared");
+        self.seen.count("rows compared");
         let engine = load(self.settings)?;
         engine.check_invariants().or_else(|broke| broken("restored_invariant", || broke))?;
         let mut kept: Vec<Change> = engine.live_rows().into_iter().map(durable_part).collect();

@@ -8,7 +8,7 @@ mod end;
 mod grant;
 
 use super::{Verdict, ensure};
-use crate::{pool::PoolView, scene::Scene};
+use crate::{pool::PoolView, scene::Counts};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Change, Fence, Millis, PoolChange, PoolCommand,
     PoolEndRecord, PoolJobId, PoolJobRecord, PoolKeyRecord, PoolResult, PoolSettings, PoolWorkerId,
@@ -18,8 +18,10 @@ use muster_store::Batch;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The ledger.
+#[derive(Default)]
 pub(crate) struct PoolBook {
     settings: PoolSettings,
+    seen: Counts,
     rows: Rows,
     /// Names of workers that hand in nothing but what is true, where nobody is strong enough to outvote them (P15).
     innocent: BTreeSet<String>,
@@ -71,38 +73,13 @@ struct Served {
 }
 
 impl PoolBook {
-    pub(super) fn new(settings: PoolSettings) -> Self {
-        Self {
-            settings,
-            rows: Rows::default(),
-            innocent: BTreeSet::new(),
-            heard: BTreeMap::new(),
-            maybe: BTreeMap::new(),
-            waited: BTreeSet::new(),
-            up_since: Timestamp(0),
-            taken: BTreeMap::new(),
-            handed_in: BTreeSet::new(),
-            accepted: BTreeMap::new(),
-            fences: BTreeMap::new(),
-            promised: BTreeMap::new(),
-            cancels: BTreeMap::new(),
-            bans: BTreeSet::new(),
-            unbans: BTreeMap::new(),
-            resumes: BTreeMap::new(),
-            keys: BTreeMap::new(),
-            banned_since: BTreeMap::new(),
-            draining_since: BTreeMap::new(),
-            started_since: BTreeMap::new(),
-            dead: BTreeMap::new(),
-            agreed: BTreeMap::new(),
-            dissented: BTreeMap::new(),
-            served: BTreeMap::new(),
-        }
+    pub(super) fn new(settings: PoolSettings, seen: &Counts) -> Self {
+        Self { settings, seen: seen.clone(), ..Self::default() }
     }
 
-    /// Tells who hands in nothing but what is true, and is not outvoted.
-    pub(crate) fn trust(&mut self, names: impl Iterator<Item = String>) {
-        self.innocent.extend(names);
+    /// Notes a worker that hands in nothing but what is true, and is not outvoted.
+    pub(crate) fn trust(&mut self, name: String) {
+        self.innocent.insert(name);
     }
 
     /// A new life begins: silence counts from now (P5), and whose turn it is is not remembered.
@@ -153,7 +130,7 @@ impl PoolBook {
     }
 
     /// A batch has become durable.
-    pub(super) fn durable(&mut self, (batch, sealed_at): (&Batch, Timestamp), scene: &mut Scene) -> Verdict {
+    pub(super) fn durable(&mut self, batch: &Batch, sealed_at: Timestamp) -> Verdict {
         let mut before = Before::default();
         for change in &batch.changes {
             if let Change::Pool(change) = change {
@@ -164,20 +141,24 @@ impl PoolBook {
         if before.is_empty() {
             return Ok(());
         }
-        self.check_assignments(&before, scene)?;
-        self.check_ends(&before, scene)?;
+        self.check_assignments(&before)?;
+        self.check_ends(&before)?;
         self.check_workers(&before, sealed_at)?;
         self.check_grants(&before)
     }
 
     /// What people see.
-    pub(crate) fn view(&self) -> PoolView<'_> {
+    pub(crate) fn view(&self) -> PoolView {
         let open = self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id));
         PoolView {
-            workers: self.rows.workers.values().collect(),
+            workers: self.workers().cloned().collect(),
             jobs: self.rows.jobs.values().map(|job| (job.id, job.client)).collect(),
             is_open: open.count() > 0,
         }
+    }
+
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &PoolWorkerRecord> {
+        self.rows.workers.values()
     }
 
     /// Rows that are worth a date.

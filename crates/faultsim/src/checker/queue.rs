@@ -1,30 +1,69 @@
 //! Q2, Q6, Q7, Q17: one active run per queue, the oldest; a run ends only when it is over; a slot is fired once.
 
 use super::{
-    Verdict, ensure,
+    Checker, Verdict, ensure,
     mirror::{Before, Mirror},
 };
-use crate::scene::Scene;
 use muster_model::{
     Change, JobId, JobRecord, JobStatus, LaneRecord, ScheduleId, ScheduleRecord, Scope, TaskId, TaskRecord,
     TaskStatus, Timestamp,
 };
 use std::collections::BTreeMap;
 
-pub(super) fn check_queue(mirror: &Mirror, before: &Before, scene: &mut Scene) -> Verdict {
-    if before.jobs.is_empty() {
-        return Ok(());
-    }
-    for (id, old) in &before.jobs {
-        let job = &mirror.jobs[id];
-        let ended_before = old.as_ref().is_some_and(|old| old.status.is_ended());
-        match old {
-            Some(old) if ended_before => check_ended(job, old)?,
-            _ if job.status.is_ended() => check_end(mirror, before, job, scene)?,
-            _ => {}
+impl Checker {
+    pub(super) fn check_queue(&self, before: &Before) -> Verdict {
+        if before.jobs.is_empty() {
+            return Ok(());
         }
+        for (id, old) in &before.jobs {
+            let job = &self.mirror.jobs[id];
+            let ended_before = old.as_ref().is_some_and(|old| old.status.is_ended());
+            match old {
+                Some(old) if ended_before => check_ended(job, old)?,
+                _ if job.status.is_ended() => self.check_end(before, job)?,
+                _ => {}
+            }
+        }
+        check_order(&self.mirror)
     }
-    check_order(mirror)
+
+    fn check_end(&self, before: &Before, job: &JobRecord) -> Verdict {
+        let rows = || rows_of(&self.mirror, job.id);
+        let completed = rows().any(|row| row.status == TaskStatus::Completed);
+        self.seen.count(match job.status {
+            JobStatus::Success => "run success",
+            JobStatus::Failed => "run failed",
+            _ => "run cancelled",
+        });
+        if job.status == JobStatus::Cancelled {
+            let waits = rows().find(|row| row.status == TaskStatus::Pending);
+            return ensure(waits.is_none(), "cancelled_run_waits", || format!("{waits:?}"));
+        }
+        let live = rows().find(|row| !row.status.is_ended());
+        ensure(live.is_none(), "run_ends_with_live_rows", || format!("{job:?} with {live:?}"))?;
+        ensure(completed == (job.status == JobStatus::Success), "run_ends_wrongly", || format!("{job:?}"))?;
+        for row in rows().filter(|row| row.attempt == 0) {
+            self.seen.count("row skipped");
+            ensure(row.status == TaskStatus::Cancelled, "skipped_row", || format!("{row:?}"))?;
+        }
+        let steady = self.mirror.lanes.values().filter(|lane| !before.lanes.contains_key(&lane.id));
+        let lacking =
+            steady.filter(|lane| is_target(job, lane)).find(|lane| rows().all(|row| row.lane != lane.id));
+        ensure(lacking.is_none(), "run_ends_before_its_devices", || format!("{job:?} lacks {lacking:?}"))
+    }
+
+    /// Every run of a batch that says whose it is has its slot in the same batch, or an earlier one.
+    pub(super) fn check_calendar(&self, changes: &[Change]) -> Verdict {
+        for change in changes {
+            let Change::Job(job) = change else { continue };
+            let Some(schedule) = job.payload.as_ref().and_then(|payload| payload.schedule) else { continue };
+            self.seen.count("slot fired");
+            let slot = self.mirror.calendar.slots.get(&job.id);
+            let right = slot.is_some_and(|(of, slot)| *of == schedule && *slot <= job.created_at);
+            ensure(right, "run_without_slot", || format!("{job:?}: {slot:?}"))?;
+        }
+        Ok(())
+    }
 }
 
 /// Per queue, of the runs that have not ended the oldest is active, and no other.
@@ -45,31 +84,6 @@ fn check_order(mirror: &Mirror) -> Verdict {
 fn check_ended(job: &JobRecord, old: &JobRecord) -> Verdict {
     let same = job.status == old.status && job.completed_at == old.completed_at && (old.open || !job.open);
     ensure(same, "ended_run_changes", || format!("{old:?} became {job:?}"))
-}
-
-fn check_end(mirror: &Mirror, before: &Before, job: &JobRecord, scene: &mut Scene) -> Verdict {
-    let rows = || rows_of(mirror, job.id);
-    let completed = rows().any(|row| row.status == TaskStatus::Completed);
-    scene.count(match job.status {
-        JobStatus::Success => "run success",
-        JobStatus::Failed => "run failed",
-        _ => "run cancelled",
-    });
-    if job.status == JobStatus::Cancelled {
-        let waits = rows().find(|row| row.status == TaskStatus::Pending);
-        return ensure(waits.is_none(), "cancelled_run_waits", || format!("{waits:?}"));
-    }
-    let live = rows().find(|row| !row.status.is_ended());
-    ensure(live.is_none(), "run_ends_with_live_rows", || format!("{job:?} with {live:?}"))?;
-    ensure(completed == (job.status == JobStatus::Success), "run_ends_wrongly", || format!("{job:?}"))?;
-    for row in rows().filter(|row| row.attempt == 0) {
-        scene.count("row skipped");
-        ensure(row.status == TaskStatus::Cancelled, "skipped_row", || format!("{row:?}"))?;
-    }
-    let steady = mirror.lanes.values().filter(|lane| !before.lanes.contains_key(&lane.id));
-    let lacking =
-        steady.filter(|lane| is_target(job, lane)).find(|lane| rows().all(|row| row.lane != lane.id));
-    ensure(lacking.is_none(), "run_ends_before_its_devices", || format!("{job:?} lacks {lacking:?}"))
 }
 
 fn rows_of(mirror: &Mirror, job: JobId) -> impl Iterator<Item = &TaskRecord> {
@@ -117,17 +131,4 @@ impl Calendar {
     pub(super) fn runs(&self) -> usize {
         self.slots.len()
     }
-}
-
-/// Every run of a batch that says whose it is has its slot in the same batch, or an earlier one.
-pub(super) fn check_calendar(mirror: &Mirror, changes: &[Change], scene: &mut Scene) -> Verdict {
-    for change in changes {
-        let Change::Job(job) = change else { continue };
-        let Some(schedule) = job.payload.as_ref().and_then(|payload| payload.schedule) else { continue };
-        scene.count("slot fired");
-        let slot = mirror.calendar.slots.get(&job.id);
-        let right = slot.is_some_and(|(of, slot)| *of == schedule && *slot <= job.created_at);
-        ensure(right, "run_without_slot", || format!("{job:?}: {slot:?}"))?;
-    }
-    Ok(())
 }

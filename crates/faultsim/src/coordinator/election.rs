@@ -5,7 +5,7 @@ use super::{
     server::{Chore, Cut, StoreView, TakeoverRequest},
 };
 use crate::{
-    checker::{Broken, Checker, Takeover, Verdict},
+    checker::{Broken, Takeover, Verdict},
     coordinator::{
         Life,
         end::DeposeCause,
@@ -186,12 +186,7 @@ pub(super) struct GrantedTerm {
 
 impl Coordinator {
     /// A wish to lead reaches the store; whoever sent it may be gone.
-    pub(super) fn take(
-        &mut self,
-        wish: &TakeoverRequest,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn take(&mut self, wish: &TakeoverRequest, scene: &mut Scene) -> Verdict {
         let server = wish.server;
         let place = &self.servers[server];
         let every = place.post.times.look_every().0;
@@ -210,7 +205,7 @@ impl Coordinator {
         scene.count("lead taken");
         scene.note(|| format!("server {server}: leads, term {} begins as life {}", term.epoch, self.lives));
         scene.note(|| format!("it saw {:?}", wish.seen));
-        checker.terms.begins(&Takeover {
+        scene.checker.terms.begins(&Takeover {
             epoch: term.epoch,
             life: self.lives,
             now: scene.now,
@@ -222,7 +217,7 @@ impl Coordinator {
     }
 
     /// A server that was given the lead has its memory: its life begins.
-    pub(super) fn begin(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn begin(&mut self, server: usize, scene: &mut Scene) -> Verdict {
         let Some(GrantedTerm { mut term, life }) = self.servers[server].post.taken.take() else {
             return Ok(());
         };
@@ -245,9 +240,9 @@ impl Coordinator {
         let life = place.life.insert(life);
         life.is_fresh = is_fresh;
         if is_ahead {
-            life.check_memory(scene, checker)?;
+            life.check_memory(scene)?;
         }
-        life.settle_in(now, scene, checker)
+        life.settle_in(now, scene)
     }
 
     /// The store has begun a term for a server, which hears of it some time later, unless it is gone.
@@ -312,14 +307,14 @@ pub(crate) struct LeaderTerm {
 
 impl Coordinator {
     /// A leader shows that it lives.
-    pub(super) fn renew(&mut self, renewal: Renewal, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn renew(&mut self, renewal: Renewal, scene: &mut Scene) {
         let Renewal { server, life, .. } = renewal;
         let Some(epoch) = self.epoch_of(server, life) else {
             return;
         };
         let is_slow = Self::is_slow(scene);
         if !is_slow && self.reaches(server, Cut::Renewals, scene.now) {
-            let result = self.show(epoch, scene, checker);
+            let result = self.show(epoch, scene);
             return self.shown(renewal, result, scene);
         }
         let delay = Self::delay(scene);
@@ -327,10 +322,10 @@ impl Coordinator {
     }
 
     /// A sign of life that takes its time is at the store.
-    pub(super) fn shows_late(&mut self, renewal: Renewal, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn shows_late(&mut self, renewal: Renewal, scene: &mut Scene) {
         let Renewal { server, life, .. } = renewal;
         let epoch = self.epoch_of(server, life).filter(|_| self.reaches(server, Cut::Renewals, scene.now));
-        let result = epoch.map_or(RenewalResult::Nothing, |epoch| self.show(epoch, scene, checker));
+        let result = epoch.map_or(RenewalResult::Nothing, |epoch| self.show(epoch, scene));
         let delay = Self::delay(scene);
         self.servers[server].plan(delay, Chore::Shown(renewal, result), scene);
     }
@@ -373,10 +368,10 @@ impl Coordinator {
         tenure.filter(|tenure| tenure.life == life).map(|tenure| tenure.epoch)
     }
 
-    fn show(&self, epoch: u64, scene: &mut Scene, checker: &mut Checker) -> RenewalResult {
+    fn show(&self, epoch: u64, scene: &mut Scene) -> RenewalResult {
         match self.store.renew(epoch) {
             Ok(()) => {
-                checker.terms.shown(scene.now);
+                scene.checker.terms.shown(scene.now);
                 RenewalResult::Taken
             }
             Err(StoreError::Superseded) => {

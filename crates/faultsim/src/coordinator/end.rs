@@ -2,7 +2,7 @@
 
 use super::{Coordinator, Life, election::FollowerState, server::Cut};
 use crate::{
-    checker::{Checker, Verdict, broken},
+    checker::{Verdict, broken},
     coordinator::life::store_broke,
     planted::Planted,
     scene::{Happening, Scene},
@@ -16,13 +16,6 @@ pub(crate) enum Ending {
     Crash,
     /// A stop as on a signal: who waits is answered, what was decided is kept.
     Stop,
-}
-
-/// The end of one server.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ServerEnd {
-    pub(crate) server: usize,
-    pub(crate) ending: Ending,
 }
 
 /// What happens in the middle of a commit.
@@ -58,8 +51,7 @@ impl Coordinator {
     }
 
     /// Ends a server.
-    pub(crate) fn end(&mut self, end: ServerEnd, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let ServerEnd { server, ending } = end;
+    pub(crate) fn end(&mut self, server: usize, ending: Ending, scene: &mut Scene) -> Verdict {
         let is_able =
             !self.servers[server].is_stalled(scene.now) && self.reaches(server, Cut::Store, scene.now);
         let is_fresh = self.servers[server].is_sole(scene.now);
@@ -67,12 +59,12 @@ impl Coordinator {
         life.iter_mut().for_each(|life| life.is_fresh = is_fresh);
         self.doom.take_if(|_| life.is_some());
         match (ending, life) {
-            (Ending::Stop, Some(life)) if is_able => self.stop(life, scene, checker)?,
-            (_, Some(life)) => self.crash(life, scene, checker)?,
+            (Ending::Stop, Some(life)) if is_able => self.stop(life, scene)?,
+            (_, Some(life)) => self.crash(life, scene)?,
             (_, None) => {}
         }
         if self.is_shared() {
-            self.go_down(server, scene, checker);
+            self.go_down(server, scene);
         }
         Ok(())
     }
@@ -107,14 +99,14 @@ impl Coordinator {
     }
 
     /// A newer term has begun: this one may not write any more.
-    pub(super) fn superseded(&mut self, life: u32, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn superseded(&mut self, life: u32, scene: &mut Scene) -> Verdict {
         let Some(server) = self.server_of(life).filter(|_| self.is_shared()) else {
             return broken("store", || format!("life {life} was superseded by nobody"));
         };
         scene.count("stale commit refused");
         match self.planted {
             Some(Planted::DeposedGoesOn) => scene.within(0, 10, Happening::Heard { life }),
-            Some(Planted::FenceIgnored) => return self.write_anyway(server, scene, checker),
+            Some(Planted::FenceIgnored) => return self.write_anyway(server, scene),
             _ => {
                 self.servers[server].life.iter_mut().for_each(Life::forget_batch);
                 self.depose(server, DeposeCause::Superseded, scene);
@@ -142,25 +134,25 @@ impl Coordinator {
     }
 
     /// As a store would let it that does not look at the epoch.
-    fn write_anyway(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn write_anyway(&mut self, server: usize, scene: &mut Scene) -> Verdict {
         let term = self.store.begin_term().map_err(store_broke)?;
         match &mut self.servers[server].life {
-            Some(life) => life.write_with(term.writer, scene, checker),
+            Some(life) => life.write_with(term.writer, scene),
             None => Ok(()),
         }
     }
 
-    fn stop(&mut self, mut life: Life, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn stop(&mut self, mut life: Life, scene: &mut Scene) -> Verdict {
         scene.count("coordinator stopped");
         scene.note(|| format!("server {}: stops", life.server));
-        life.stop(scene, checker)?;
+        life.stop(scene)?;
         match self.is_shared() {
             true => self.store.resign(life.epoch).map_err(store_broke),
             false => Ok(()),
         }
     }
 
-    fn crash(&mut self, mut life: Life, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn crash(&mut self, mut life: Life, scene: &mut Scene) -> Verdict {
         let server = life.server;
         scene.count("coordinator crashed");
         if !life.is_committing() {
@@ -168,7 +160,7 @@ impl Coordinator {
         } else if scene.dice.chance(500) {
             scene.count("crash in a commit, all kept");
             scene.note(|| format!("server {server}: crashes in a commit; all of it is kept"));
-            life.commit(None, scene, checker)?;
+            life.commit(None, scene)?;
         } else {
             scene.count("crash in a commit, nothing kept");
             scene.note(|| format!("server {server}: crashes in a commit; nothing of it is kept"));
@@ -196,8 +188,8 @@ impl Coordinator {
         orphan.is_some()
     }
 
-    fn go_down(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) {
-        self.lose_connection(server, scene, checker);
+    fn go_down(&mut self, server: usize, scene: &mut Scene) {
+        self.lose_connection(server, scene);
         let place = &mut self.servers[server];
         (place.up, place.tenure, place.stalled_until, place.ahead) = (false, None, scene.now, None);
         place.incarnation += 1;

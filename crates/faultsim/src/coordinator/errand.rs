@@ -4,7 +4,7 @@
 
 use super::Life;
 use crate::{
-    checker::{Broken, Checker, Verdict},
+    checker::{Broken, Verdict},
     coordinator::life::store_broke,
     farm::push_body,
     network::{Sender, Token},
@@ -95,11 +95,11 @@ impl Life {
         }
     }
 
-    pub(crate) fn run(&mut self, errand: Errand, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn run(&mut self, errand: Errand, scene: &mut Scene) -> Verdict {
         match errand {
             Errand::Begin(Effect::Push { endpoint, token_hash, handout, .. }) => {
-                if checker.terms.leads(self.epoch) {
-                    checker.frames.pushes(&handout, self.now(scene))?;
+                if scene.checker.terms.leads(self.epoch) {
+                    scene.checker.frames.pushes(&handout, self.now(scene))?;
                 }
                 let renderer = endpoint.parse().expect("the world's endpoints are numbers");
                 let number = self.errands.next_push(&handout);
@@ -134,10 +134,10 @@ impl Life {
                 Ok(())
             }
             Errand::Moved(entry) => {
-                self.moved(entry, scene, checker);
+                self.moved(entry, scene);
                 Ok(())
             }
-            Errand::Written(session) => self.written(session, scene, checker),
+            Errand::Written(session) => self.written(session, scene),
         }
     }
 
@@ -163,9 +163,9 @@ impl Life {
         }
     }
 
-    fn moved(&mut self, entry: EntryId, scene: &mut Scene, checker: &mut Checker) {
+    fn moved(&mut self, entry: EntryId, scene: &mut Scene) {
         let again = self.errands.moves.remove(&entry) == Some(true);
-        checker.files_moved(&entry);
+        scene.checker.frames.files_moved(&entry);
         if again {
             // More came meanwhile: it is told once all of it is there.
             self.move_files(entry, scene);
@@ -189,7 +189,7 @@ impl Life {
 
     /// Files are shared by all servers: whoever may not lead any more waits until it knows, lest it put something old in
     /// the place of what the new one wrote.
-    fn written(&mut self, session: SessionId, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn written(&mut self, session: SessionId, scene: &mut Scene) -> Verdict {
         if !self.is_fresh {
             scene.count("file left to whoever leads");
             self.plan(1_000..=1_000, Errand::Written(session), scene);
@@ -198,13 +198,13 @@ impl Life {
         let Some(tending) = self.errands.sessions.remove(&session) else {
             return Ok(());
         };
-        checker.session_written(&session, &tending.replays);
+        scene.checker.frames.session_written(&session, &tending.replays);
         let is_merged = tending.manifest.is_some();
         let skipped =
             tending.manifest.as_ref().map_or_else(Vec::new, |fragments| skips(&session, fragments, scene));
         if let Some(mut fragments) = tending.manifest {
             fragments.retain(|(_, chunk)| skipped.iter().all(|range| range.chunk != *chunk));
-            checker.manifest_written(&session, fragments);
+            scene.checker.frames.manifest_written(&session, fragments);
         }
         if is_merged {
             let merged = FrameCommand::Merged { session: session.clone(), mark: tending.mark, skipped };

@@ -4,7 +4,7 @@ mod commit;
 
 use super::errand::Errands;
 use crate::{
-    checker::{Broken, Checker, Verdict, broken},
+    checker::{Broken, Verdict, broken},
     coordinator::server::TermClock,
     network::{Ticket, Token},
     planted::Planted,
@@ -103,25 +103,20 @@ impl Life {
     }
 
     /// Its first look round.
-    pub(super) fn settle_in(
-        &mut self,
-        store: Timestamp,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        if checker.terms.leads(self.epoch) {
+    pub(super) fn settle_in(&mut self, store: Timestamp, scene: &mut Scene) -> Verdict {
+        if scene.checker.terms.leads(self.epoch) {
             let now = self.now(scene);
-            checker.terms.opens(now, store)?;
-            checker.life_begins(now);
+            scene.checker.terms.opens(now, store)?;
+            scene.checker.life_begins(now);
         }
-        self.look_round(scene, checker)
+        self.look_round(scene)
     }
 
     /// What it holds is what the store would hand over now.
-    pub(super) fn check_memory(&mut self, scene: &mut Scene, checker: &Checker) -> Verdict {
+    pub(super) fn check_memory(&mut self, scene: &mut Scene) -> Verdict {
         let (now, held) = (self.now(scene), self.write_path.engine().live_rows());
-        match checker.terms.leads(self.epoch) {
-            true => checker.rows_are(&held, &mut self.loader(now), scene),
+        match scene.checker.terms.leads(self.epoch) {
+            true => scene.checker.rows_are(&held, &mut self.loader(now)),
             false => Ok(()),
         }
     }
@@ -169,7 +164,7 @@ impl Life {
         scene.agenda.plan(self.stalled_until, Happening::Serve { life: self.number });
     }
 
-    pub(crate) fn serve(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn serve(&mut self, scene: &mut Scene) -> Verdict {
         if scene.now < self.stalled_until {
             scene.agenda.plan(self.stalled_until, Happening::Serve { life: self.number });
             return Ok(());
@@ -178,10 +173,10 @@ impl Life {
         let group = std::mem::take(&mut self.inbox);
         let keys = self.write_path.keys(group.iter().map(|ticket| &*ticket.command));
         let facts = self.lookup.facts(&keys).map_err(store_broke)?;
-        let leads = checker.terms.leads(self.epoch);
+        let leads = scene.checker.terms.leads(self.epoch);
         for ticket in group {
             if leads {
-                checker.takes(&ticket, now)?;
+                scene.checker.takes(&ticket, now)?;
             }
             let request = Request {
                 actor: None,
@@ -191,39 +186,39 @@ impl Life {
             };
             self.write_path.take(request, now, &facts);
         }
-        self.look_round(scene, checker)
+        self.look_round(scene)
     }
 
-    pub(crate) fn wake(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn wake(&mut self, scene: &mut Scene) -> Verdict {
         if self.wakes_at.is_some_and(|at| at <= scene.now) {
             self.wakes_at = None;
             if self.stalls(scene) {
                 return Ok(());
             }
-            return self.look_round(scene, checker);
+            return self.look_round(scene);
         }
         Ok(())
     }
 
     /// What the driver does after every group: the timers, the next batch; and then the checks.
-    pub(crate) fn look_round(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn look_round(&mut self, scene: &mut Scene) -> Verdict {
         let now = self.now(scene);
-        let leads = checker.terms.leads(self.epoch);
+        let leads = scene.checker.terms.leads(self.epoch);
         if scene.now >= self.stalled_until {
             self.write_path.tick(now);
             self.ticked_at = now;
             if leads {
-                checker.frames.ticked(now);
+                scene.checker.frames.ticked(now);
             }
         }
-        self.hand_over(scene, checker)?;
+        self.hand_over(scene)?;
         self.check()?;
         if leads {
             let members = self.write_path.waiters().filter_map(|waiter| match waiter {
                 Waiter::Member(worker) => Some(*worker),
                 Waiter::Node(_) | Waiter::Renderer(_) => None,
             });
-            checker.pool.waiting(members, now);
+            scene.checker.pool.waiting(members, now);
         }
         self.plan_wake(scene)
     }

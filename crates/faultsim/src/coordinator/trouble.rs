@@ -6,7 +6,7 @@ use super::{
     server::{Cut, Server},
 };
 use crate::{
-    checker::{Checker, Verdict, broken},
+    checker::{Verdict, broken},
     scene::{Happening, Scene},
 };
 use muster_model::{Millis, Timestamp};
@@ -82,16 +82,16 @@ impl Coordinator {
     }
 
     /// The store is away for everybody, and comes back with other connections and perhaps another clock.
-    pub(crate) fn lose_store(&mut self, span: Millis, scene: &mut Scene, checker: &mut Checker) {
+    pub(crate) fn lose_store(&mut self, span: Millis, scene: &mut Scene) {
         scene.count("store away");
         scene.note(|| format!("store: away for {} ms", span.0));
         self.away_until = self.away_until.max(scene.now + span);
         self.store_off = Millis(scene.dice.between(-STORE_OFF_MAX, STORE_OFF_MAX));
         self.store.set_connected(false);
-        checker.terms.cut(scene.now);
+        scene.checker.terms.cut(scene.now);
         let lease = scene.plan.servers.as_ref().map_or(0, |plan| plan.times.lease.0);
         if span.0 > lease * 3 / 2 {
-            checker.terms.blinds_until(self.away_until);
+            scene.checker.terms.blinds_until(self.away_until);
         }
         for place in &mut self.servers {
             place.cut_since = scene.now;
@@ -101,12 +101,12 @@ impl Coordinator {
     }
 
     /// The store does not see the connection of a server any more, if that leads.
-    pub(crate) fn lose_connection(&mut self, server: usize, scene: &mut Scene, checker: &mut Checker) {
+    pub(crate) fn lose_connection(&mut self, server: usize, scene: &mut Scene) {
         let leader = self.store.look().ok().and_then(|standing| standing.leader);
         if leader == Some(self.servers[server].candidate()) && scene.dice.chance(700) {
             scene.count("connection of the leader lost");
             self.store.set_connected(false);
-            checker.terms.cut(scene.now);
+            scene.checker.terms.cut(scene.now);
         }
     }
 
@@ -153,7 +153,7 @@ impl Coordinator {
     }
 
     /// Somebody leads, soon after whatever went wrong is over.
-    pub(crate) fn check_lead(&mut self, scene: &Scene, checker: &Checker) -> Verdict {
+    pub(crate) fn check_lead(&mut self, scene: &Scene) -> Verdict {
         if !self.is_shared() {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Coordinator {
             self.troubled_at = self.troubled_at.max(scene.now);
             return Ok(());
         }
-        let leads = self.life().is_some_and(|life| checker.terms.leads(life.epoch));
+        let leads = self.life().is_some_and(|life| scene.checker.terms.leads(life.epoch));
         if leads || scene.now <= self.troubled_at + patience(scene) {
             return Ok(());
         }

@@ -1,28 +1,17 @@
 //! People who want sessions, and those who look after the workers.
 
 use crate::{
+    checker::FrameBook,
+    client::Duty,
     network::{Sender, Ticket},
     scene::{Happening, Scene},
 };
 use muster_model::{
-    ClosedSession, Command, Digest, EntryId, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name,
+    ClosedSession, Command, Digest, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name,
     QuarantineRecord, RendererState, RetryRequest, SessionId, SessionRecord, SessionStatus,
     SessionSubmission, Steering,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What people do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Duty {
-    /// Submit the nth session.
-    Submit(usize),
-    /// Turn some knob.
-    Operate,
-    /// Lift whatever would keep sessions from ending, until nothing does.
-    PutInOrder,
-    /// No answer came to this exchange.
-    GiveUp(u64),
-}
 
 /// All of these people.
 #[derive(Default)]
@@ -39,14 +28,14 @@ pub(crate) struct Director {
 
 /// What people can see of sessions and their workers.
 #[derive(Default)]
-pub(crate) struct FarmView<'a> {
-    pub(crate) renderers: Vec<(&'a Name, RendererState)>,
-    pub(crate) sessions: Vec<&'a SessionRecord>,
+pub(crate) struct FarmView {
+    pub(crate) renderers: Vec<(Name, RendererState)>,
+    pub(crate) sessions: Vec<SessionRecord>,
     /// Ranges that failed.
-    pub(crate) failed: Vec<&'a FrameTaskRecord>,
+    pub(crate) failed: Vec<FrameTaskRecord>,
     /// Ids that are live or used, and what for.
-    pub(crate) chunks: Vec<(u64, &'a FrameTaskId)>,
-    pub(crate) entries: Vec<(&'a EntryId, &'a QuarantineRecord)>,
+    pub(crate) chunks: Vec<(u64, FrameTaskId)>,
+    pub(crate) entries: Vec<QuarantineRecord>,
     pub(crate) paused: bool,
 }
 
@@ -63,19 +52,20 @@ impl Director {
         scene.within(1_000, 8_000, Happening::Director(Duty::Operate));
     }
 
-    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene, view: &FarmView<'_>) {
+    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene) {
         match duty {
             Duty::Submit(n) => self.submit(n, scene),
             Duty::Operate if scene.calm => {}
             Duty::Operate => {
-                self.operate(scene, view);
+                self.operate(scene);
                 scene.within(500, 8_000, Happening::Director(Duty::Operate));
             }
             Duty::PutInOrder => {
+                let view = &scene.checker.frames.view();
                 put_in_order(scene, view);
                 self.retry_failed(scene, view);
                 let is_open = view.sessions.iter().any(|session| session.open);
-                if is_open || self.wants_retry(view) || !self.retrying.is_empty() {
+                if is_open || self.wants_retry(&scene.checker.frames) || !self.retrying.is_empty() {
                     scene.within(10_000, 20_000, Happening::Director(Duty::PutInOrder));
                 }
             }
@@ -103,8 +93,8 @@ impl Director {
     }
 
     /// Whether the failed frames of some session are still to be tried again.
-    pub(crate) fn wants_retry(&self, view: &FarmView<'_>) -> bool {
-        let mut failed = view.sessions.iter().filter(|session| is_retriable(session));
+    pub(crate) fn wants_retry(&self, book: &FrameBook) -> bool {
+        let mut failed = book.sessions().filter(|session| is_retriable(session));
         failed.any(|session| !self.retried.contains(&session.id))
     }
 
@@ -143,7 +133,7 @@ pub(super) fn is_poison(session: &str, frames: FrameRange) -> bool {
 }
 
 /// Lifts whatever would keep sessions from ending once the faults have stopped.
-fn put_in_order(scene: &mut Scene, view: &FarmView<'_>) {
+fn put_in_order(scene: &mut Scene, view: &FarmView) {
     if view.paused {
         ask(FrameCommand::Broadcast { pause: false }, scene);
     }
@@ -151,7 +141,7 @@ fn put_in_order(scene: &mut Scene, view: &FarmView<'_>) {
         ask(FrameCommand::Steer { session: session.id.clone(), to: Steering::Resume }, scene);
     }
     for (worker, _) in view.renderers.iter().filter(|(_, state)| *state == RendererState::Quarantined) {
-        ask(FrameCommand::Approve { worker: (*worker).clone(), reason: "well again".into() }, scene);
+        ask(FrameCommand::Approve { worker: worker.clone(), reason: "well again".into() }, scene);
     }
 }
 
@@ -185,8 +175,9 @@ const POISON: &str = "poison";
 
 impl Director {
     /// Does one thing, drawn by chance.
-    fn operate(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
-        let worker = scene.dice.pick(&view.renderers).map(|(name, _)| (*name).clone());
+    fn operate(&mut self, scene: &mut Scene) {
+        let view = &scene.checker.frames.view();
+        let worker = scene.dice.pick(&view.renderers).map(|(name, _)| name.clone());
         let command = match (scene.dice.below(26), worker) {
             (0..3, _) => steer(scene, view),
             (3, _) => return self.cancel_one(scene, view),
@@ -227,7 +218,7 @@ impl Director {
     }
 
     /// Has the failed frames of one session rendered again, once per session.
-    fn retry_failed(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
+    fn retry_failed(&mut self, scene: &mut Scene, view: &FarmView) {
         let mut failed = view.sessions.iter().filter(|session| is_retriable(session));
         if let Some(session) = failed.find(|session| !self.retried.contains(&session.id)) {
             self.retried.insert(session.id.clone());
@@ -237,21 +228,21 @@ impl Director {
         }
     }
 
-    fn cancel_one(&mut self, scene: &mut Scene, view: &FarmView<'_>) {
+    fn cancel_one(&mut self, scene: &mut Scene, view: &FarmView) {
         if let Some(session) = scene.dice.pick(&view.sessions).map(|session| session.id.clone()) {
             self.cancel(session, scene);
         }
     }
 }
 
-fn steer(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
+fn steer(scene: &mut Scene, view: &FarmView) -> Option<FrameCommand> {
     let session = scene.dice.pick(&view.sessions)?.id.clone();
     let to = if scene.dice.chance(400) { Steering::Pause } else { Steering::Resume };
     Some(FrameCommand::Steer { session, to })
 }
 
 /// Places a task by hand; it may not be one, or not wait.
-fn assign(scene: &mut Scene, view: &FarmView<'_>, worker: Name) -> Option<FrameCommand> {
+fn assign(scene: &mut Scene, view: &FarmView, worker: Name) -> Option<FrameCommand> {
     let session = scene.dice.pick(&view.sessions)?;
     let per_task = session.frames_per_task.max(1);
     let places = usize::try_from(session.total_frames.div_ceil(per_task)).unwrap_or(1);
@@ -261,32 +252,32 @@ fn assign(scene: &mut Scene, view: &FarmView<'_>, worker: Name) -> Option<FrameC
 }
 
 /// Ids that are live, ids whose range is done, or ids that were never granted.
-fn retire(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
+fn retire(scene: &mut Scene, view: &FarmView) -> Option<FrameCommand> {
     let (chunk, task) = match scene.dice.chance(100) {
         true => (10_000, None),
-        false => scene.dice.pick(&view.chunks).map(|(chunk, task)| (*chunk, Some((*task).clone())))?,
+        false => scene.dice.pick(&view.chunks).map(|(chunk, task)| (*chunk, Some(task.clone())))?,
     };
     scene.count("retiring of ids asked");
     Some(FrameCommand::RetireChunk { chunk, task, reason: "wrong".into() })
 }
 
 /// All ids of one range at once.
-fn retire_all(scene: &mut Scene, view: &FarmView<'_>) {
-    let Some(task) = scene.dice.pick(&view.chunks).map(|(_, task)| *task) else {
+fn retire_all(scene: &mut Scene, view: &FarmView) {
+    let Some(task) = scene.dice.pick(&view.chunks).map(|(_, task)| task) else {
         return;
     };
-    for (chunk, task) in view.chunks.iter().filter(|(_, other)| *other == task) {
+    for (chunk, task) in view.chunks.iter().filter(|(_, other)| other == task) {
         scene.count("retiring of ids asked");
-        let (chunk, task) = (*chunk, Some((*task).clone()));
+        let (chunk, task) = (*chunk, Some(task.clone()));
         ask(FrameCommand::RetireChunk { chunk, task, reason: "all wrong".into() }, scene);
     }
 }
 
 /// Failed frames are to be rendered again: all of a session's, or some that may not have failed.
-fn retry_some(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
-    let failed: Vec<&SessionRecord> =
-        view.sessions.iter().copied().filter(|session| session.failed_frames > 0).collect();
-    let from = if failed.is_empty() || scene.dice.chance(100) { &view.sessions } else { &failed };
+fn retry_some(scene: &mut Scene, view: &FarmView) -> Option<FrameCommand> {
+    let all: Vec<&SessionRecord> = view.sessions.iter().collect();
+    let failed: Vec<_> = all.iter().copied().filter(|session| session.failed_frames > 0).collect();
+    let from = if failed.is_empty() || scene.dice.chance(100) { &all } else { &failed };
     let session = *scene.dice.pick(from)?;
     let half = FrameRange { start: 0, end: session.total_frames.div_ceil(2) };
     let frames = scene.dice.chance(300).then(|| vec![half]);
@@ -295,18 +286,17 @@ fn retry_some(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
 }
 
 /// As a route asks: with what the store knows of a session that has ended.
-fn retry(session: &SessionRecord, frames: Option<Vec<FrameRange>>, view: &FarmView<'_>) -> FrameCommand {
+fn retry(session: &SessionRecord, frames: Option<Vec<FrameRange>>, view: &FarmView) -> FrameCommand {
     let of_session = view.failed.iter().filter(|range| range.id.session == session.id);
-    let ranges: Vec<FrameTaskRecord> = of_session.map(|range| (*range).clone()).collect();
+    let ranges = of_session.cloned().collect();
     let closed =
         (!session.open).then(|| ClosedSession { record: session.clone(), ranges, uncut: Vec::new() });
     FrameCommand::Retry(Box::new(RetryRequest { session: session.id.clone(), frames, closed }))
 }
 
-fn confirm(scene: &mut Scene, view: &FarmView<'_>) -> Option<FrameCommand> {
-    let (_, record) = scene.dice.pick(&view.entries)?;
-    let record: QuarantineRecord = (*record).clone();
-    Some(FrameCommand::Confirm { record: Box::new(record), note: "looked at".into() })
+fn confirm(scene: &mut Scene, view: &FarmView) -> Option<FrameCommand> {
+    let record = Box::new(scene.dice.pick(&view.entries)?.clone());
+    Some(FrameCommand::Confirm { record, note: "looked at".into() })
 }
 
 /// Sessions that one world may have.

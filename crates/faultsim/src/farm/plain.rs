@@ -3,13 +3,18 @@
 mod work;
 
 use super::{
-    PATIENCE_MS,
+    Renderer,
     rig::Rig,
-    wire::{Content, Response},
+    wire::{self, Content},
 };
-use crate::{checker::Broken, network::Ticket, scene::Scene};
-use muster_contract_simulation::{HeartbeatResponse, Order};
-use muster_model::{Completion, FrameCommand, Heartbeat, Held, Millis, Ratio};
+use crate::{
+    checker::{Broken, Verdict, broken},
+    machine::{self, Machine, PATIENCE_MS, Program},
+    network::Ticket,
+    scene::Scene,
+};
+use muster_contract_simulation::{HeartbeatResponse, Order, Task};
+use muster_model::{Completion, FrameCommand, Heartbeat, Held, Millis, Ratio, Rejection, Reply};
 use muster_problem::Problem;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use work::Work;
@@ -33,7 +38,8 @@ pub(crate) enum Chore {
 
 /// The model.
 pub(crate) struct Plain {
-    pub(super) rig: Rig,
+    machine: Machine,
+    rig: Rig,
     /// Whether it believes to be known.
     bound: bool,
     /// Counts its registrations.
@@ -60,7 +66,6 @@ enum Call {
     Register,
     Beat,
     Rebind,
-    Ids(u64),
     /// What became of a work; told until it is answered.
     Result {
         work: u64,
@@ -74,6 +79,7 @@ enum Call {
 impl Plain {
     pub(super) fn new(rig: Rig) -> Self {
         Self {
+            machine: Machine::new(rig.place()),
             rig,
             bound: false,
             round: 0,
@@ -89,94 +95,19 @@ impl Plain {
         }
     }
 
-    pub(super) fn begin(&mut self, scene: &mut Scene) {
-        self.rig.up = true;
-        self.rig.plan(scene, (0, 1_000), Chore::Register);
-        self.rig.plan(scene, (5_000, 20_000), Chore::Relapse);
-    }
-
-    /// Loses everything; what it made is on its disk, and may be handed in later all the same.
-    pub(super) fn crash(&mut self, scene: &mut Scene) {
-        self.rig.go_down();
-        self.abandon_all(scene);
-        self.works.clear();
-        if let Some(ticket) = self.asking.take() {
-            ticket.broken.set(scene.dice.chance(500));
-        }
-        (self.bound, self.paused, self.is_slowed, self.epoch) = (false, false, false, 0);
-        self.calls.clear();
-        self.seen.clear();
-    }
-
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) {
-        match chore {
-            Chore::Register => self.register(scene),
-            Chore::Beat(round) if round == self.round && self.bound => self.beat(scene),
-            Chore::Ask(round) if round == self.round && self.bound => self.ask(scene),
-            Chore::Beat(_) | Chore::Ask(_) => {}
-            Chore::Advance(work) => self.advance(work, scene),
-            Chore::Relapse => self.relapse(scene),
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-        }
-    }
-
-    /// Reads a response; one that makes no sense is a fault of the server.
-    pub(super) fn hear(&mut self, ticket: &Ticket, response: Response, scene: &mut Scene) {
-        let answer = match response.map(|body| Content::read(&ticket.command, &body)) {
-            Ok(Some(content)) => Ok(content),
-            Ok(None) => {
-                let detail = format!("the response to {:?}", ticket.command);
-                return self.rig.note(Err(Broken::new("response_not_understood", detail)));
-            }
-            Err(problem) => Err(problem),
-        };
-        if self.asking.take_if(|asking| asking.exchange == ticket.exchange).is_some() {
-            return self.asked(answer, scene);
-        }
-        match (self.calls.remove(&ticket.exchange), answer) {
-            (Some(Call::Register), answer) => self.registered(ticket, answer, scene),
-            (Some(Call::Beat | Call::Rebind), answer) => self.beaten(answer, scene),
-            (Some(Call::Result { work, honest }), answer) => self.told((work, honest), answer, scene),
-            (Some(Call::Ids(work)), Ok(Content::Ids)) => _ = self.works.get(&work),
-            _ => {}
-        }
-    }
-
-    /// Its token is another's now, or nobody's: it enrols anew.
-    pub(super) fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) {
-        self.asking.take_if(|asking| asking.exchange == ticket.exchange);
-        self.calls.remove(&ticket.exchange);
-        if self.bound && ticket.token == Some(self.rig.token) {
-            self.lose(scene);
-        }
-    }
-
-    /// Whatever hung goes on.
-    pub(super) fn recover(&mut self, scene: &mut Scene) {
-        for number in self.mend() {
-            self.rig.plan(scene, (100, 2_000), Chore::Advance(number));
-        }
-    }
-
-    pub(super) fn unrest(&self) -> String {
-        let works: Vec<_> = self.works.values().map(|work| &work.handout).collect();
-        let (bound, paused, slowed) = (self.bound, self.paused, self.is_slowed);
-        format!("bound {bound}, paused {paused}, slowed {slowed}, works {works:?}")
-    }
-
-    fn call(&mut self, (command, call): (FrameCommand, Call), scene: &mut Scene) {
+    fn call(&mut self, command: FrameCommand, call: Call, scene: &mut Scene) {
         let ticket = self.rig.ask(scene, command, None);
         self.calls.insert(ticket.exchange, call);
-        self.rig.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
     }
 
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
         if let Some(ticket) = self.asking.take_if(|asking| asking.exchange == exchange) {
             ticket.broken.set(scene.dice.chance(700));
-            self.want_more((100, 2_000), scene);
+            self.want_more(100..=2_000, scene);
         }
         match self.calls.remove(&exchange) {
-            Some(Call::Register) => self.rig.plan(scene, (500, 3_000), Chore::Register),
+            Some(Call::Register) => self.machine.plan(scene, 500..=3_000, Chore::Register),
             Some(Call::Rebind) => self.rebind(scene),
             Some(Call::Result { work, .. }) => self.tell(work, scene),
             _ => {}
@@ -197,36 +128,34 @@ impl Plain {
         let is_it = |work: &Work| work.handout.task.to_string() == task;
         self.works.iter().filter(|(_, work)| is_it(work)).map(|(number, _)| *number).collect()
     }
-}
 
-impl Plain {
     fn register(&mut self, scene: &mut Scene) {
         if self.calls.values().any(|call| matches!(call, Call::Register)) {
             return;
         }
         let ticket = self.rig.register(scene);
         self.calls.insert(ticket.exchange, Call::Register);
-        self.rig.plan(scene, super::PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
     }
 
     fn registered(&mut self, ticket: &Ticket, answer: Answer, scene: &mut Scene) {
         let Ok(Content::Registered { epoch }) = answer else {
             scene.count("registration refused");
-            return self.rig.plan(scene, (2_000, 8_000), Chore::Register);
+            return self.machine.plan(scene, 2_000..=8_000, Chore::Register);
         };
         self.rig.enrolled(ticket);
         self.epoch = epoch;
         (self.bound, self.paused, self.is_slowed) = (true, false, false);
         self.round += 1;
-        self.rig.plan(scene, (0, 200), Chore::Beat(self.round));
-        self.want_more((0, 300), scene);
+        self.machine.plan(scene, 0..=200, Chore::Beat(self.round));
+        self.want_more(0..=300, scene);
     }
 
     fn beat(&mut self, scene: &mut Scene) {
         let heartbeat = self.heartbeat(scene);
-        self.call((FrameCommand::Heartbeat(heartbeat), Call::Beat), scene);
+        self.call(FrameCommand::Heartbeat(heartbeat), Call::Beat, scene);
         let interval = Self::interval(scene).0;
-        self.rig.plan(scene, (interval * 7 / 10, interval), Chore::Beat(self.round));
+        self.machine.plan(scene, interval * 7 / 10..=interval, Chore::Beat(self.round));
     }
 
     fn beaten(&mut self, answer: Answer, scene: &mut Scene) {
@@ -245,23 +174,14 @@ impl Plain {
             chunk: work.handout.ids.chunk,
         });
         let command = FrameCommand::Rebind { worker: self.rig.name.clone(), held };
-        self.call((command, Call::Rebind), scene);
+        self.call(command, Call::Rebind, scene);
     }
 
     /// It is not what it believed to be: it enrols anew, and mostly lets go of what it is at.
     fn lose(&mut self, scene: &mut Scene) {
         self.bound = false;
         self.abandon_all(scene);
-        self.rig.plan(scene, (0, 2_000), Chore::Register);
-    }
-
-    /// Takes its leave, and is back after a while; until then it may go on calling (S6).
-    pub(super) fn leave(&mut self, scene: &mut Scene) {
-        let command = FrameCommand::Remove { worker: self.rig.name.clone(), itself: true };
-        self.call((command, Call::Else), scene);
-        self.abandon_all(scene);
-        self.bound = scene.dice.chance(500);
-        self.rig.plan(scene, (3_000, 20_000), Chore::Register);
+        self.machine.plan(scene, 0..=2_000, Chore::Register);
     }
 
     fn heartbeat(&self, scene: &mut Scene) -> Heartbeat {
@@ -290,7 +210,7 @@ impl Plain {
                 scene.count("zombie noticed");
                 self.bound = Self::misbehaves(scene);
                 self.abandon_all(scene);
-                return self.rig.plan(scene, (3_000, 20_000), Chore::Register);
+                return self.machine.plan(scene, 3_000..=20_000, Chore::Register);
             }
             Some("Quarantined") => self.abandon_all(scene),
             _ => {}
@@ -302,7 +222,7 @@ impl Plain {
                 Order::Pause => self.paused = true,
                 Order::Resume => {
                     self.paused = false;
-                    self.want_more((0, 500), scene);
+                    self.want_more(0..=500, scene);
                 }
                 Order::Stop(task) => {
                     scene.count("renderer told to stop");
@@ -312,5 +232,120 @@ impl Plain {
                 }
             }
         }
+    }
+}
+
+impl Program for Plain {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        self.machine.up = true;
+        self.machine.plan(scene, 0..=1_000, Chore::Register);
+        self.machine.plan(scene, 5_000..=20_000, Chore::Relapse);
+        Ok(())
+    }
+
+    /// Loses everything; what it made is on its disk, and may be handed in later all the same.
+    fn crash(&mut self, scene: &mut Scene) {
+        self.machine.go_down();
+        self.abandon_all(scene);
+        self.works.clear();
+        if let Some(ticket) = self.asking.take() {
+            ticket.broken.set(scene.dice.chance(500));
+        }
+        (self.bound, self.paused, self.is_slowed, self.epoch) = (false, false, false, 0);
+        self.calls.clear();
+        self.seen.clear();
+    }
+
+    fn act(&mut self, chore: machine::Chore, scene: &mut Scene) -> Verdict {
+        let machine::Chore::PlainRenderer(chore) = chore else { return Ok(()) };
+        match chore {
+            Chore::Register => self.register(scene),
+            Chore::Beat(round) if round == self.round && self.bound => self.beat(scene),
+            Chore::Ask(round) if round == self.round && self.bound => self.ask(scene),
+            Chore::Beat(_) | Chore::Ask(_) => {}
+            Chore::Advance(work) => self.advance(work, scene),
+            Chore::Relapse => self.relapse(scene),
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+        Ok(())
+    }
+
+    /// Reads a response; one that makes no sense is a fault of the server.
+    fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) -> Verdict {
+        let response = wire::respond(ticket, &result, scene)?;
+        let answer = match response.map(|body| Content::read(&ticket.command, &body)) {
+            Ok(Some(content)) => Ok(content),
+            Ok(None) => {
+                return broken("response_not_understood", || format!("the response to {:?}", ticket.command));
+            }
+            Err(problem) => Err(problem),
+        };
+        if self.asking.take_if(|asking| asking.exchange == ticket.exchange).is_some() {
+            self.asked(answer, scene);
+            return Ok(());
+        }
+        match (self.calls.remove(&ticket.exchange), answer) {
+            (Some(Call::Register), answer) => self.registered(ticket, answer, scene),
+            (Some(Call::Beat | Call::Rebind), answer) => self.beaten(answer, scene),
+            (Some(Call::Result { work, honest }), answer) => self.told(work, honest, answer, scene),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Its token is another's now, or nobody's: it enrols anew.
+    fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        self.asking.take_if(|asking| asking.exchange == ticket.exchange);
+        self.calls.remove(&ticket.exchange);
+        if self.bound && ticket.token == Some(self.rig.token) {
+            self.lose(scene);
+        }
+        Ok(())
+    }
+
+    /// Takes its leave, and is back after a while; until then it may go on calling (S6).
+    fn leave(&mut self, scene: &mut Scene) -> Verdict {
+        scene.count("renderer leaves");
+        let command = FrameCommand::Remove { worker: self.rig.name.clone(), itself: true };
+        self.call(command, Call::Else, scene);
+        self.abandon_all(scene);
+        self.bound = scene.dice.chance(500);
+        self.machine.plan(scene, 3_000..=20_000, Chore::Register);
+        Ok(())
+    }
+
+    fn recover(&mut self, scene: &mut Scene) -> Verdict {
+        for number in self.mend() {
+            self.machine.plan(scene, 100..=2_000, Chore::Advance(number));
+        }
+        Ok(())
+    }
+
+    fn unrest(&self) -> String {
+        let works: Vec<_> = self.works.values().map(|work| &work.handout).collect();
+        let (bound, paused, slowed) = (self.bound, self.paused, self.is_slowed);
+        format!("bound {bound}, paused {paused}, slowed {slowed}, works {works:?}")
+    }
+}
+
+impl Renderer for Plain {
+    fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    fn rig_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
+
+    fn offer(&mut self, task: Task, scene: &mut Scene) -> Result<Option<bool>, Broken> {
+        Ok(wire::handout_of(&task).map_or(Some(false), |handout| self.pushed(&handout, scene)))
     }
 }

@@ -3,19 +3,19 @@
 mod render;
 
 use super::{
-    PATIENCE_MS,
+    Renderer,
     rig::Rig,
-    wire::{Endpoint, Request, Response},
+    wire::{self, Endpoint, Request},
 };
 use crate::{
     checker::{Broken, Verdict, broken},
-    fault::Fault,
+    machine::{self, Calls, Machine, PATIENCE_MS, Program, patience},
     network::Ticket,
     planted::Planted,
-    scene::{Happening, Scene},
+    scene::Scene,
 };
 use muster_contract_simulation::{HeartbeatResponse, PullReply, RegisterResponse, ResponseError, Task};
-use muster_model::{FrameCommand, FrameTaskId, Millis, Ratio, Timestamp};
+use muster_model::{FrameCommand, FrameTaskId, Millis, Ratio, Rejection, Reply};
 use muster_workers::simulation::core::{
     Action, Core, Note, Offer, Refusal, Registration, Report, Settings, Trouble,
 };
@@ -40,7 +40,8 @@ pub(crate) enum Chore {
 
 /// The machine.
 pub(crate) struct Real {
-    pub(super) rig: Rig,
+    machine: Machine,
+    rig: Rig,
     settings: Settings,
     /// It is not told whose term it is.
     is_blind: bool,
@@ -52,173 +53,14 @@ pub(crate) struct Real {
 /// What a crash ends.
 struct Life {
     core: Core,
-    asked: BTreeMap<u64, Asked>,
+    calls: Calls<About>,
     works: BTreeMap<u64, Render>,
     pace: Ratio,
-    wakes_at: Option<Timestamp>,
-    /// Wakes in a row after which something was due at once.
-    rounds: u32,
+    /// The newest term that it was told of (S18).
+    epoch: u64,
 }
 
-impl Real {
-    pub(super) fn new(rig: Rig, scene: &mut Scene, planted: Option<Planted>) -> Self {
-        let wait = (!rig.takes_pushes).then(|| Millis(scene.dice.between(500, 15_000)));
-        let settings = Settings { slots: rig.slots, pull_wait: wait, output_root: None };
-        let is_blind = planted == Some(Planted::OlderTermObeyed);
-        Self { rig, settings, is_blind, begun: BTreeSet::new(), life: None }
-    }
-
-    pub(super) fn begin(&mut self, scene: &mut Scene) -> Verdict {
-        self.rig.up = true;
-        self.life = Some(Life {
-            core: Core::new(self.settings.clone(), scene.now),
-            asked: BTreeMap::new(),
-            works: BTreeMap::new(),
-            pace: Ratio(1_000_000),
-            wakes_at: None,
-            rounds: 0,
-        });
-        self.follow(scene)
-    }
-
-    pub(super) fn crash(&mut self, scene: &mut Scene) {
-        self.rig.go_down();
-        if let Some(life) = self.life.take() {
-            for asked in life.asked.values() {
-                asked.ticket.broken.set(scene.dice.chance(500));
-            }
-        }
-    }
-
-    pub(super) fn leave(&mut self, scene: &mut Scene) -> Verdict {
-        self.life().core.leave(scene.now);
-        self.follow(scene)
-    }
-
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) -> Verdict {
-        match chore {
-            Chore::Wake => self.wake(scene.now),
-            Chore::Advance { work, turn } => self.advance((work, turn), scene),
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-        }
-        self.follow(scene)
-    }
-
-    /// A response reaches it.
-    pub(super) fn hear(&mut self, ticket: &Ticket, response: Response, scene: &mut Scene) -> Verdict {
-        let answer = response.map_err(|problem| {
-            let status = problem.status().as_u16();
-            Trouble::Refused(Refusal { status, detail: problem.detail().into() })
-        });
-        self.answered(ticket, answer, scene)?;
-        self.follow(scene)
-    }
-
-    /// Its token is not known.
-    pub(super) fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
-        self.answered(ticket, Err(Trouble::Unauthorized), scene)?;
-        self.follow(scene)
-    }
-
-    /// Something before the coordinator says that there is nobody.
-    pub(super) fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
-        let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
-        self.answered(ticket, Err(Trouble::NoAnswer(patience)), scene)?;
-        self.follow(scene)
-    }
-
-    pub(super) fn pushed(&mut self, task: Task, scene: &mut Scene) -> Result<bool, Broken> {
-        let offer = self.life().core.offered(task, scene.now);
-        self.follow(scene)?;
-        if matches!(offer, Offer::Stale { .. }) {
-            scene.count("task of an older term refused");
-        }
-        Ok(offer == Offer::Taken)
-    }
-
-    /// Whatever hung goes on.
-    pub(super) fn recover(&mut self, scene: &mut Scene) -> Verdict {
-        self.mend(scene);
-        self.follow(scene)
-    }
-
-    pub(super) fn unrest(&self) -> String {
-        self.life.as_ref().map_or("down".into(), |life| format!("{:?}", life.core.status()))
-    }
-
-    /// Does what the core wants done, until it wants nothing more.
-    fn follow(&mut self, scene: &mut Scene) -> Verdict {
-        while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
-            self.carry_out(action, scene)?;
-        }
-        let Some(life) = &self.life else {
-            return Ok(());
-        };
-        if life.core.over().is_some() {
-            scene.count("worker ends");
-            self.crash(scene);
-            let back = Fault::RestartRenderer(self.rig.number);
-            scene.within(500, 10_000, Happening::Fault(Box::new(back)));
-            return Ok(());
-        }
-        self.plan_wake(scene)
-    }
-
-    fn carry_out(&mut self, action: Action, scene: &mut Scene) -> Verdict {
-        match action {
-            Action::Begin(work) => return self.begin_work(&work, scene),
-            Action::Kill(work) => self.kill(work, scene),
-            Action::Pace(pace) => self.life().pace = pace,
-            Action::Note(Note::Lost(_)) => scene.count("worker gives itself up"),
-            Action::Note(Note::StaleMaster { .. }) => scene.count("word of an older term not believed"),
-            Action::Note(_) => {}
-            call => self.send(call, scene)?,
-        }
-        Ok(())
-    }
-
-    fn wake(&mut self, now: Timestamp) {
-        let life = self.life();
-        if life.wakes_at.is_some_and(|at| at <= now) {
-            life.wakes_at = None;
-            life.core.wake(now);
-        }
-    }
-
-    fn plan_wake(&mut self, scene: &mut Scene) -> Verdict {
-        let now = scene.now;
-        let life = self.life();
-        let Some(next) = life.core.next_wake().map(|next| next.max(now)) else {
-            return Ok(());
-        };
-        life.rounds = if next == now { life.rounds + 1 } else { 0 };
-        if life.rounds > ROUNDS_MAX {
-            let status = life.core.status();
-            return broken("worker_spins", || format!("something is still due at {next:?}: {status:?}"));
-        }
-        if life.wakes_at.is_none_or(|at| next < at) {
-            life.wakes_at = Some(next);
-            let pause = (next - now).0;
-            self.rig.plan(scene, (pause, pause), Chore::Wake);
-        }
-        Ok(())
-    }
-
-    fn life(&mut self) -> &mut Life {
-        self.life.as_mut().expect("only a worker that is up acts")
-    }
-}
-
-/// Wakes at one moment that are not a loop.
-const ROUNDS_MAX: u32 = 200;
-
-/// A request under way.
-struct Asked {
-    ticket: Ticket,
-    about: About,
-}
-
-/// What it is about, by the core's numbers.
+/// The subject of a request, by the core's numbers.
 #[derive(Clone, Copy)]
 enum About {
     Register(u64),
@@ -234,73 +76,110 @@ enum About {
 type Answer = Result<Vec<u8>, Trouble>;
 
 impl Real {
+    pub(super) fn new(rig: Rig, scene: &mut Scene, planted: Option<Planted>) -> Self {
+        let wait = (!rig.takes_pushes).then(|| Millis(scene.dice.between(500, 15_000)));
+        let settings = Settings { slots: rig.slots, pull_wait: wait, output_root: None };
+        let is_blind = planted == Some(Planted::OlderTermObeyed);
+        let machine = Machine::new(rig.place());
+        Self { machine, rig, settings, is_blind, begun: BTreeSet::new(), life: None }
+    }
+
+    /// Does what the core wants done, until it wants nothing more.
+    fn follow(&mut self, scene: &mut Scene) -> Verdict {
+        while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
+            self.carry_out(action, scene)?;
+        }
+        let Some(life) = &self.life else {
+            return Ok(());
+        };
+        if life.core.over().is_some() {
+            scene.count("worker ends");
+            self.crash(scene);
+            self.machine.plan_restart(scene, 500..=10_000);
+            return Ok(());
+        }
+        self.machine.plan_wake(life.core.next_wake(), Chore::Wake, scene)
+    }
+
+    fn carry_out(&mut self, action: Action, scene: &mut Scene) -> Verdict {
+        match action {
+            Action::Begin(work) => return self.begin_work(&work, scene),
+            Action::Kill(work) => self.kill(work, scene),
+            Action::Pace(pace) => self.life().pace = pace,
+            Action::Note(Note::Lost(_)) => scene.count("worker gives itself up"),
+            Action::Note(Note::StaleMaster { .. }) => scene.count("word of an older term not believed"),
+            Action::Note(_) => {}
+            call => self.send(call, scene)?,
+        }
+        Ok(())
+    }
+
     /// Sends what the core wants sent.
     fn send(&mut self, action: Action, scene: &mut Scene) -> Verdict {
         let worker = self.rig.name.clone();
-        let (about, endpoint, body) = match action {
-            Action::Register(number) => {
-                let ticket = self.rig.register(scene);
-                self.await_answer(ticket, (About::Register(number), None), scene);
-                return Ok(());
-            }
+        let mut waits = None;
+        let (about, ticket) = match action {
+            Action::Register(number) => (About::Register(number), self.rig.register(scene)),
             Action::Pull { number, wait } => {
+                waits = Some(wait);
                 let command = FrameCommand::Ask { worker, supply: true };
-                let ticket = self.rig.ask(scene, command, Some(wait));
-                self.await_answer(ticket, (About::Pull(number), Some(wait)), scene);
-                return Ok(());
+                (About::Pull(number), self.rig.ask(scene, command, waits))
             }
             Action::Unregister(number) => {
-                let ticket = self.rig.ask(scene, FrameCommand::Remove { worker, itself: true }, None);
-                self.await_answer(ticket, (About::Leave(number), None), scene);
-                return Ok(());
+                let command = FrameCommand::Remove { worker, itself: true };
+                (About::Leave(number), self.rig.ask(scene, command, None))
             }
-            Action::Beat(beat) => (About::Beat(beat.number), Endpoint::Heartbeat, beat.request.to_bytes()),
+            Action::Beat(beat) => {
+                let request = Request { endpoint: Endpoint::Heartbeat, body: beat.request.to_bytes() };
+                (About::Beat(beat.number), self.rig.post(scene, &request))
+            }
             Action::Rebind(rebind) => {
                 // The contract has room for one task only: the oldest.
-                let request = rebind.request(worker.as_str().into(), rebind.tasks.first().cloned());
-                (About::Rebind(rebind.number), Endpoint::Rebind, request.to_bytes())
+                let body = rebind.request(worker.as_str().into(), rebind.tasks.first().cloned()).to_bytes();
+                let request = Request { endpoint: Endpoint::Rebind, body };
+                (About::Rebind(rebind.number), self.rig.post(scene, &request))
             }
             Action::Progress(progress) => {
-                (About::Progress(progress.number), Endpoint::Progress, progress.request.to_bytes())
+                let request = Request { endpoint: Endpoint::Progress, body: progress.request.to_bytes() };
+                (About::Progress(progress.number), self.rig.post(scene, &request))
             }
             Action::Send { work, report } => {
                 let endpoint = match &report {
                     Report::Complete { task, .. } => Endpoint::Complete(task_id(task)),
                     Report::Fail { task, .. } => Endpoint::Fail(task_id(task)),
                 };
-                (About::Result(work), endpoint, report.body(&worker.as_str().into()))
+                let body = report.body(&worker.as_str().into());
+                (About::Result(work), self.rig.post(scene, &Request { endpoint, body }))
             }
             Action::Begin(_) | Action::Kill(_) | Action::Pace(_) | Action::Note(_) => {
                 return broken("worker_speaks_strangely", || "that is no call".into());
             }
         };
-        let ticket = self.rig.post(scene, &Request { endpoint, body });
-        self.await_answer(ticket, (about, None), scene);
+        self.machine.plan(scene, patience(PATIENCE_MS, waits), Chore::GiveUp(ticket.exchange));
+        self.life().calls.insert(ticket, about);
         Ok(())
     }
 
     fn answered(&mut self, ticket: &Ticket, answer: Answer, scene: &mut Scene) -> Verdict {
-        let Some(asked) = self.life().asked.remove(&ticket.exchange) else {
-            return Ok(());
+        let Some(about) = self.life().calls.remove(ticket.exchange) else {
+            return self.follow(scene);
         };
-        if let (About::Register(_), Ok(_)) = (asked.about, &answer) {
+        if let (About::Register(_), Ok(_)) = (about, &answer) {
             self.rig.enrolled(ticket);
         }
         self.note_epoch(ticket.way.epoch, scene);
-        match self.tell(asked.about, answer, scene) {
-            Ok(()) => Ok(()),
+        match self.tell(about, answer, scene) {
+            Ok(()) => self.follow(scene),
             Err(error) => broken("response_not_understood", || error.to_string()),
         }
     }
 
     /// No answer came in time.
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
-        let Some(asked) = self.life().asked.remove(&exchange) else {
-            return;
-        };
-        asked.ticket.broken.set(scene.dice.chance(700));
-        // There is nothing to read, and so nothing that cannot be understood.
-        _ = self.tell(asked.about, Err(Trouble::NoAnswer(None)), scene);
+        if let Some(about) = self.life().calls.give_up(exchange, scene) {
+            // There is nothing to read, and so nothing that cannot be understood.
+            _ = self.tell(about, Err(Trouble::NoAnswer(None)), scene);
+        }
     }
 
     /// Reads a response as the worker does, and tells the core. Planted, the core does not hear whose term it is.
@@ -327,17 +206,105 @@ impl Real {
 
     /// Every response tells of which term it is; planted, that does not reach the core.
     fn note_epoch(&mut self, epoch: u64, scene: &Scene) {
-        self.rig.epoch = self.rig.epoch.max(epoch);
-        if !self.is_blind {
-            self.life().core.heard_of(epoch, scene.now);
+        let is_blind = self.is_blind;
+        let life = self.life();
+        life.epoch = life.epoch.max(epoch);
+        if !is_blind {
+            life.core.heard_of(epoch, scene.now);
         }
     }
 
-    fn await_answer(&mut self, ticket: Ticket, (about, wait): (About, Option<Millis>), scene: &mut Scene) {
-        let waits = wait.map_or(0, |wait| wait.0);
-        let patience = (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1);
-        self.rig.plan(scene, patience, Chore::GiveUp(ticket.exchange));
-        self.life().asked.insert(ticket.exchange, Asked { ticket, about });
+    fn life(&mut self) -> &mut Life {
+        self.life.as_mut().expect("only a worker that is up acts")
+    }
+}
+
+impl Program for Real {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        self.machine.up = true;
+        self.life = Some(Life {
+            core: Core::new(self.settings.clone(), scene.now),
+            calls: Calls::new(),
+            works: BTreeMap::new(),
+            pace: Ratio(1_000_000),
+            epoch: 0,
+        });
+        self.follow(scene)
+    }
+
+    fn crash(&mut self, scene: &mut Scene) {
+        self.machine.go_down();
+        self.life.take().into_iter().for_each(|life| life.calls.break_off(scene));
+    }
+
+    fn act(&mut self, chore: machine::Chore, scene: &mut Scene) -> Verdict {
+        let machine::Chore::Renderer(chore) = chore else { return Ok(()) };
+        match chore {
+            Chore::Wake if self.machine.must_wake(scene.now) => self.life().core.wake(scene.now),
+            Chore::Wake => {}
+            Chore::Advance { work, turn } => self.advance(work, turn, scene),
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+        self.follow(scene)
+    }
+
+    fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) -> Verdict {
+        let answer = wire::respond(ticket, &result, scene)?.map_err(|problem| {
+            let status = problem.status().as_u16();
+            Trouble::Refused(Refusal { status, detail: problem.detail().into() })
+        });
+        self.answered(ticket, answer, scene)
+    }
+
+    fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
+        self.answered(ticket, Err(Trouble::NoAnswer(patience)), scene)
+    }
+
+    fn turned_out(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        self.answered(ticket, Err(Trouble::Unauthorized), scene)
+    }
+
+    fn leave(&mut self, scene: &mut Scene) -> Verdict {
+        scene.count("renderer leaves");
+        self.life().core.leave(scene.now);
+        self.follow(scene)
+    }
+
+    fn recover(&mut self, scene: &mut Scene) -> Verdict {
+        self.mend(scene);
+        self.follow(scene)
+    }
+
+    fn unrest(&self) -> String {
+        self.life.as_ref().map_or("down".into(), |life| format!("{:?}", life.core.status()))
+    }
+}
+
+impl Renderer for Real {
+    fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    fn rig_mut(&mut self) -> &mut Rig {
+        &mut self.rig
+    }
+
+    fn offer(&mut self, task: Task, scene: &mut Scene) -> Result<Option<bool>, Broken> {
+        let offer = self.life().core.offered(task, scene.now);
+        self.follow(scene)?;
+        if matches!(offer, Offer::Stale { .. }) {
+            scene.count("task of an older term refused");
+        }
+        Ok(Some(offer == Offer::Taken))
     }
 }
 

@@ -1,7 +1,11 @@
 //! The wire between the workers of sessions and the server: real request bodies go through the real parsers, and replies
 //! are phrased and read as they are outside of this world. What arrives must be what was meant.
 
-use crate::checker::Broken;
+use crate::{
+    checker::{Broken, Verdict, ensure},
+    network::Ticket,
+    scene::Scene,
+};
 use muster_contract_simulation::{
     Acknowledgement, CompleteRequest, CompleteResponse, FailRequest, HeartbeatRequest, HeartbeatResponse,
     IdChunk, IdRangeRequest, JsonText, Manifest, Order, ProgressRequest, PullReply, RegisterRequest,
@@ -48,8 +52,21 @@ pub(super) enum Content {
     Done,
 }
 
-/// Reads a request as the server does.
-pub(super) fn receive(request: &Request, worker: &Name) -> Result<Command, Problem> {
+/// Reads a request as the server does; it must understand what was meant.
+pub(super) fn understand(meant: &FrameCommand, request: &Request, worker: &Name) -> Result<Command, Broken> {
+    let read = receive(request, worker)?;
+    check_understood(meant, &read)?;
+    Ok(read)
+}
+
+/// Reads a request as the server does. Every request of this world is well formed; one that is refused by its form shows a
+/// fault of the parser.
+pub(super) fn receive(request: &Request, worker: &Name) -> Result<Command, Broken> {
+    parse(request, worker)
+        .map_err(|problem| Broken::new("request_refused_by_its_form", problem.detail().to_owned()))
+}
+
+fn parse(request: &Request, worker: &Name) -> Result<Command, Problem> {
     let body = read_json(&request.body, request.body.len())?;
     let text = String::from_utf8_lossy(&request.body);
     let worker = worker.clone();
@@ -162,7 +179,7 @@ fn rebind_body(worker: &Name, held: Option<&Held>) -> Vec<u8> {
 }
 
 /// Checks that the server understood a request as it was meant. Digests and kept texts follow from the body.
-pub(super) fn check_understood(meant: &FrameCommand, understood: &Command) -> Result<(), Broken> {
+fn check_understood(meant: &FrameCommand, understood: &Command) -> Verdict {
     let same = match (meant, understood) {
         (FrameCommand::Complete(meant), Command::Frames(FrameCommand::Complete(read))) => {
             let (digest, result) = (read.digest, read.result.clone());
@@ -182,12 +199,21 @@ pub(super) fn check_understood(meant: &FrameCommand, understood: &Command) -> Re
         ) => task == read_task && count == read,
         _ => false,
     };
-    let detail = || format!("{meant:?} understood as {understood:?}");
-    if same { Ok(()) } else { Err(Broken::new("request_misunderstood", detail())) }
+    ensure(same, "request_misunderstood", || format!("{meant:?} understood as {understood:?}"))
 }
 
-/// Phrases a reply as the server does.
-pub(super) fn respond(command: &Command, result: &Result<Reply, Rejection>, heartbeat: Millis) -> Response {
+/// Phrases a reply as the server does, and checks that the response says what was meant.
+pub(super) fn respond(
+    ticket: &Ticket,
+    result: &Result<Reply, Rejection>,
+    scene: &Scene,
+) -> Result<Response, Broken> {
+    let response = phrased(&ticket.command, result, scene.plan.settings.frames.heartbeat);
+    check_told(result, &response)?;
+    Ok(response)
+}
+
+fn phrased(command: &Command, result: &Result<Reply, Rejection>, heartbeat: Millis) -> Response {
     let reply = match (command, result) {
         (_, Ok(Reply::Frames(reply))) => reply,
         (_, Ok(_)) => return Ok(to_bytes(&Acknowledgement::OK)),
@@ -226,7 +252,7 @@ pub(crate) fn push_body(handout: &FrameHandout) -> Vec<u8> {
 }
 
 /// Checks that a response says what the server meant, as a worker reads it: orders, frames, ids and statuses (S2, S3, S5).
-pub(super) fn check_told(meant: &Result<Reply, Rejection>, response: &Response) -> Result<(), Broken> {
+fn check_told(meant: &Result<Reply, Rejection>, response: &Response) -> Verdict {
     let is_told = match (meant, response) {
         (Ok(Reply::Frames(FrameReply::Beat(beat))), Ok(body)) => {
             HeartbeatResponse::read(body).is_ok_and(|read| is_beat(&read, beat))
@@ -245,14 +271,12 @@ pub(super) fn check_told(meant: &Result<Reply, Rejection>, response: &Response) 
         _ => false,
     };
     let body = |body: &Vec<u8>| String::from_utf8_lossy(body).into_owned();
-    let detail = || format!("{meant:?} told as {:?}", response.as_ref().map(body));
-    if is_told { Ok(()) } else { Err(Broken::new("reply_told_otherwise", detail())) }
+    ensure(is_told, "reply_told_otherwise", || format!("{meant:?} told as {:?}", response.as_ref().map(body)))
 }
 
 /// Checks that a pushed body is the task that was meant.
-pub(super) fn check_pushed(task: &Task, handout: &FrameHandout) -> Result<(), Broken> {
-    let detail = || format!("{handout:?} pushed as {task:?}");
-    if is_handout(task, handout) { Ok(()) } else { Err(Broken::new("reply_told_otherwise", detail())) }
+pub(super) fn check_pushed(task: &Task, handout: &FrameHandout) -> Verdict {
+    ensure(is_handout(task, handout), "reply_told_otherwise", || format!("{handout:?} pushed as {task:?}"))
 }
 
 /// A task as a simple worker remembers it.

@@ -7,20 +7,21 @@ mod life;
 
 use super::Site;
 use crate::{
-    checker::{Checker, Verdict, broken},
-    network::Returned,
+    checker::Verdict,
+    machine::{self, Calls, Machine, Program},
+    network::Ticket,
     planted::Planted,
     scene::Scene,
 };
-use disk::{Appended, News, SetAside};
+use disk::News;
 use exchange::Request;
-use execute::{Execution, Turn};
+use execute::Execution;
 use life::{Doom, Leaving};
 use muster_agent::{
     Text,
     core::{Action, Core, Drain, Settings, Status},
 };
-use muster_model::{Attachment, Millis, Name, Timestamp};
+use muster_model::{Attachment, Millis, Name, Rejection, Reply, Timestamp};
 use muster_spool::{SimulatedDisk, Spool};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,6 +57,7 @@ pub(crate) enum Chore {
 
 /// The PC.
 pub(crate) struct Agent {
+    machine: Machine,
     pub(super) site: Site,
     settings: Settings,
     /// How far its clock is off.
@@ -69,12 +71,8 @@ pub(crate) struct Agent {
 struct Life {
     core: Core,
     spool: Spool<SimulatedDisk>,
-    /// Requests under way, by exchange.
-    requests: BTreeMap<u64, Request>,
+    calls: Calls<Request>,
     works: BTreeMap<u64, Execution>,
-    wakes_at: Option<Timestamp>,
-    /// Wakes in a row after which something was due at once.
-    rounds: u32,
     is_sync_planned: bool,
     /// What the core has not heard yet.
     news: VecDeque<News>,
@@ -95,70 +93,8 @@ impl Agent {
             timeouts: BTreeMap::from([(super::wire::WORKFLOW.to_owned(), task_timeout)]),
         };
         let skew = Millis(scene.dice.between(-2_000, 2_000));
-        Self { site, settings, skew, disk: SimulatedDisk::new(), life: None, planted }
-    }
-
-    /// Begins a life with what the disk kept.
-    pub(super) fn begin(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if !self.open(scene, checker)? {
-            return Ok(());
-        }
-        self.site.up = true;
-        self.site.plan(scene, 0..=500, Chore::Look);
-        self.follow(scene, checker)?;
-        if self.life.is_none() {
-            return Ok(());
-        }
-        checker.agent(&self.site).has_answered_for_all_begun()?;
-        self.snapshot(scene, checker)
-    }
-
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let now = self.now(scene);
-        match chore {
-            Chore::Wake => self.wake(scene),
-            Chore::Sync => self.sync(scene, checker)?,
-            Chore::HearOfDisk => self.hear_of_disk(scene),
-            Chore::Look => {
-                let devices = self.devices();
-                self.life().core.devices_seen(devices, now);
-            }
-            Chore::LookInVain => {
-                self.life().core.devices_unknown(now);
-                self.site.plan(scene, 1_000..=20_000, Chore::Look);
-            }
-            Chore::Proceed { work, turn } => self.proceed(Turn { work, turn }, scene, checker)?,
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene, checker)?,
-            Chore::Leave(drain) => self.begin_to_leave(drain, scene, checker),
-            Chore::Crash => self.meet_doom(scene, checker),
-            Chore::LoseHope => self.lose_hope(),
-        }
-        self.follow(scene, checker)
-    }
-
-    pub(super) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if !self.life().requests.contains_key(&answer.ticket.exchange) {
-            return Ok(());
-        }
-        self.answered(answer, scene, checker)?;
-        self.follow(scene, checker)
-    }
-
-    /// Whether nothing is left to do or to say here.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.life.as_ref().is_some_and(|life| {
-            life.leaving.is_none()
-                && life.works.is_empty()
-                && life.core.is_drained()
-                && life.spool.depth() == 0
-        })
-    }
-
-    pub(super) fn unrest(&self) -> String {
-        match &self.life {
-            None => "down".into(),
-            Some(life) => format!("{:?}, {:?}", life.core.status(), life.spool),
-        }
+        let machine = Machine::new(site.place());
+        Self { machine, site, settings, skew, disk: SimulatedDisk::new(), life: None, planted }
     }
 
     /// How it is, for people.
@@ -169,65 +105,41 @@ impl Agent {
     /// The devices attached have changed; the agent looks every now and then.
     pub(super) fn devices_changed(&self, scene: &mut Scene) {
         let vain = !scene.calm && scene.dice.chance(50);
-        self.site.plan(scene, 10..=2_000, if vain { Chore::LookInVain } else { Chore::Look });
+        self.machine.plan(scene, 10..=2_000, if vain { Chore::LookInVain } else { Chore::Look });
     }
 
     /// Does what the core wants done, until it wants nothing more.
-    fn follow(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn follow(&mut self, scene: &mut Scene) -> Verdict {
         while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
-            self.carry_out(action, scene, checker)?;
+            self.carry_out(action, scene)?;
         }
         let Some(status) = self.status() else {
             return Ok(());
         };
-        let book = checker.agent(&self.site);
+        let book = scene.checker.agent(&self.site);
         book.has_obeyed()?;
         book.works_at_full_speed(!status.draining && !status.spool_full)?;
-        if self.leave_if_due(scene, checker)? { Ok(()) } else { self.plan_wake(scene) }
+        if self.leave_if_due(scene)? {
+            return Ok(());
+        }
+        let next = self.life().core.next_wake() - self.skew;
+        self.machine.plan_wake(Some(next), Chore::Wake, scene)
     }
 
-    fn carry_out(&mut self, action: Action, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn carry_out(&mut self, action: Action, scene: &mut Scene) -> Verdict {
         match action {
-            Action::Append(number, event) => self.append(Appended { number, event: &event }, scene, checker),
-            Action::Ack(number) => self.let_go(number, checker),
-            Action::SetAside(number, refusal) => {
-                self.set_aside(SetAside { number, refusal: &refusal }, scene, checker)
-            }
-            Action::Send(number) => self.send(number, scene, checker),
-            Action::Pull(request) => self.pull(request, scene, checker),
+            Action::Append(number, event) => self.append(number, &event, scene),
+            Action::Ack(number) => self.let_go(number, scene),
+            Action::SetAside(number, refusal) => self.set_aside(number, &refusal, scene),
+            Action::Send(number) => self.send(number, scene),
+            Action::Pull(request) => self.pull(request, scene),
             Action::Heartbeat(beat) => self.beat(&beat, scene),
-            Action::Begin(work) => self.begin_work(work, scene, checker),
+            Action::Begin(work) => self.begin_work(work, scene),
             Action::Kill(work) => {
-                self.kill(work, scene, checker);
+                self.kill(work, scene);
                 Ok(())
             }
         }
-    }
-
-    fn wake(&mut self, scene: &Scene) {
-        let now = self.now(scene);
-        let life = self.life();
-        if life.wakes_at.is_some_and(|at| at <= now) {
-            life.wakes_at = None;
-            life.core.wake(now);
-        }
-    }
-
-    fn plan_wake(&mut self, scene: &mut Scene) -> Verdict {
-        let now = self.now(scene);
-        let life = self.life();
-        let next = life.core.next_wake().max(now);
-        life.rounds = if next == now { life.rounds + 1 } else { 0 };
-        if life.rounds > ROUNDS_MAX {
-            let status = life.core.status();
-            return broken("agent_spins", || format!("something is still due at {next:?}: {status:?}"));
-        }
-        if life.wakes_at.is_none_or(|at| next < at) {
-            life.wakes_at = Some(next);
-            let pause = (next - now).0;
-            self.site.plan(scene, pause..=pause, Chore::Wake);
-        }
-        Ok(())
     }
 
     fn life(&mut self) -> &mut Life {
@@ -249,9 +161,99 @@ impl Agent {
     }
 }
 
+impl Program for Agent {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    /// Begins a life with what the disk kept.
+    fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        if !self.open(scene)? {
+            return Ok(());
+        }
+        self.machine.up = true;
+        self.machine.plan(scene, 0..=500, Chore::Look);
+        self.follow(scene)?;
+        if self.life.is_none() {
+            return Ok(());
+        }
+        scene.checker.agent(&self.site).has_answered_for_all_begun()?;
+        self.snapshot(scene)
+    }
+
+    fn act(&mut self, chore: machine::Chore, scene: &mut Scene) -> Verdict {
+        let machine::Chore::Agent(chore) = chore else { return Ok(()) };
+        let now = self.now(scene);
+        match chore {
+            Chore::Wake if self.machine.must_wake(scene.now) => self.life().core.wake(now),
+            Chore::Wake => {}
+            Chore::Sync => self.sync(scene)?,
+            Chore::HearOfDisk => self.hear_of_disk(scene),
+            Chore::Look => {
+                let devices = self.devices();
+                self.life().core.devices_seen(devices, now);
+            }
+            Chore::LookInVain => {
+                self.life().core.devices_unknown(now);
+                self.machine.plan(scene, 1_000..=20_000, Chore::Look);
+            }
+            Chore::Proceed { work, turn } => self.proceed(work, turn, scene)?,
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene)?,
+            Chore::Leave(drain) => self.begin_to_leave(drain, scene),
+            Chore::Crash => self.meet_doom(scene),
+            Chore::LoseHope => self.lose_hope(),
+        }
+        self.follow(scene)
+    }
+
+    fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) -> Verdict {
+        match self.life().calls.remove(ticket.exchange) {
+            Some(request) => self.answered(request, result, scene)?,
+            None => return Ok(()),
+        }
+        self.follow(scene)
+    }
+
+    fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        match self.life().calls.remove(ticket.exchange) {
+            Some(request) => self.nobody_there(request, scene)?,
+            None => return Ok(()),
+        }
+        self.follow(scene)
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| {
+            life.leaving.is_none()
+                && life.works.is_empty()
+                && life.core.is_drained()
+                && life.spool.depth() == 0
+        })
+    }
+
+    fn unrest(&self) -> String {
+        match &self.life {
+            None => "down".into(),
+            Some(life) => format!("{:?}, {:?}", life.core.status(), life.spool),
+        }
+    }
+
+    /// The process dies, or the power goes; what the disk then keeps of what was not synced is left to the dice.
+    ///
+    /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
+    fn crash(&mut self, scene: &mut Scene) {
+        match (&mut self.life, scene.dice.below(4)) {
+            (Some(life), 0) => life.doom = Some(Doom::Sync),
+            (Some(life), 1) => life.doom = Some(Doom::Kill),
+            _ => self.end_badly(scene),
+        }
+    }
+}
+
 fn text(name: &Name) -> Text {
     name.as_str().into()
 }
-
-/// Wakes at one moment that are not a loop.
-const ROUNDS_MAX: u32 = 200;

@@ -6,12 +6,13 @@ mod spool;
 
 use super::{PATIENCE_MS, Site, wire};
 use crate::{
-    checker::{Broken, Verdict},
-    network::{Returned, Ticket},
+    checker::Verdict,
+    machine::{self, Machine, Program},
+    network::Ticket,
     scene::Scene,
 };
 use muster_contract_nodes::{Heartbeat, write_heartbeat};
-use muster_model::{Ask, Command, Fence, Handout, JobId, Name, Report, TaskId, Timestamp};
+use muster_model::{Ask, Command, Fence, Handout, JobId, Name, Rejection, Reply, Report, TaskId, Timestamp};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -45,6 +46,7 @@ pub(super) enum Style {
 
 /// The model.
 pub(crate) struct Plain {
+    machine: Machine,
     pub(super) site: Site,
     style: Style,
     /// Work that waits for its device or for a slot, oldest first.
@@ -57,14 +59,13 @@ pub(crate) struct Plain {
     calls: BTreeMap<u64, rpc::Call>,
     shares: BTreeMap<JobId, pull::Tally>,
     next: u64,
-    /// The first message that the two sides understood differently; the next step reports it.
-    misread: Option<Broken>,
 }
 
 impl Plain {
     /// Its clock is true: without a fence only the clock tells attempts apart.
     pub(super) fn new(site: Site, style: Style) -> Self {
         Self {
+            machine: Machine::new(site.place()),
             site,
             style,
             line: VecDeque::new(),
@@ -75,83 +76,7 @@ impl Plain {
             calls: BTreeMap::new(),
             shares: BTreeMap::new(),
             next: 0,
-            misread: None,
         }
-    }
-
-    pub(super) fn begin(&mut self, scene: &mut Scene) {
-        self.site.up = true;
-        self.site.plan(scene, 0..=2_000, Chore::Pull);
-        self.site.plan(scene, 0..=1_000, Chore::Heartbeat);
-        self.site.plan(scene, 0..=500, Chore::Pump);
-        if self.style == Style::Rpc {
-            self.site.plan(scene, 100..=3_000, Chore::Claim);
-        }
-    }
-
-    /// Loses everything but what it had written down: the spool and what it had begun (N22b).
-    pub(super) fn crash(&mut self, scene: &mut Scene) {
-        self.site.go_down();
-        if let Some(pull) = self.pulling.take() {
-            pull.broken.set(scene.dice.chance(500));
-        }
-        self.calls.clear();
-        for entry in &mut self.spool {
-            entry.exchange = None;
-        }
-        for work in std::mem::take(&mut self.line) {
-            self.latest.remove(&work.task);
-        }
-        let begun = std::mem::take(&mut self.running);
-        if self.style != Style::Rpc {
-            for work in begun.values() {
-                self.spool_interrupted(work, scene);
-            }
-        }
-    }
-
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene) -> Verdict {
-        match chore {
-            Chore::Pull => self.pull(scene),
-            Chore::Heartbeat => {
-                self.beat(scene);
-                self.site.plan(scene, 29_000..=30_000, Chore::Heartbeat);
-            }
-            Chore::Pump => self.pump(scene),
-            Chore::Finish(number) => self.finish(number, scene),
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-            Chore::Claim => self.claim(scene),
-            Chore::Renew(number) => self.renew(number, scene),
-        }
-        self.misread.take().map_or(Ok(()), Err)
-    }
-
-    pub(super) fn hear(&mut self, answer: Returned<'_>, scene: &mut Scene) -> Verdict {
-        let Returned { ticket, result } = answer;
-        let exchange = ticket.exchange;
-        if self.pulling.as_ref().is_some_and(|pull| pull.exchange == exchange) {
-            self.pulling = None;
-            self.pulled(result, scene);
-        } else if let Some(call) = self.calls.remove(&exchange) {
-            self.call_answered(call, result, scene);
-        } else if matches!(*ticket.command, Command::Report(_)) {
-            let response = wire::respond(result.map(Report::reply))?;
-            self.report_answered(exchange, response.status != 200, scene);
-        }
-        self.misread.take().map_or(Ok(()), Err)
-    }
-
-    pub(super) fn is_quiet(&self) -> bool {
-        self.spool.is_empty() && self.running.is_empty() && self.line.is_empty()
-    }
-
-    pub(super) fn unrest(&self) -> String {
-        format!(
-            "{} reports spooled, running {:?}, waiting {:?}",
-            self.spool.len(),
-            self.running.values().map(|work| work.task).collect::<Vec<_>>(),
-            self.line.iter().map(|work| work.task).collect::<Vec<_>>(),
-        )
     }
 
     fn beat(&mut self, scene: &mut Scene) {
@@ -164,26 +89,21 @@ impl Plain {
             degraded: false,
         };
         let command = wire::read_heartbeat(&write_heartbeat(self.site.name.as_str(), &beat));
-        if let Some(command) = self.understood(command) {
+        if let Some(command) = scene.understood(command) {
             self.site.ask(scene, command, None);
         }
-    }
-
-    /// The result of reading a message; a failure is kept for the next step.
-    fn understood<T>(&mut self, read: Result<T, Broken>) -> Option<T> {
-        read.map_err(|broken| self.misread.get_or_insert(broken)).ok()
     }
 
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
         if let Some(pull) = self.pulling.take_if(|pull| pull.exchange == exchange) {
             pull.broken.set(scene.dice.chance(700));
-            self.site.plan(scene, 500..=5_000, Chore::Pull);
+            self.machine.plan(scene, 500..=5_000, Chore::Pull);
         } else if let Some(call) = self.calls.remove(&exchange) {
             self.call_lost(call, scene);
         } else if let Some(entry) = self.spool.iter_mut().find(|entry| entry.exchange == Some(exchange)) {
             entry.exchange = None;
             scene.count("report sent again");
-            self.site.plan(scene, 100..=5_000, Chore::Pump);
+            self.machine.plan(scene, 100..=5_000, Chore::Pump);
         }
     }
 
@@ -230,7 +150,7 @@ impl Plain {
 
     /// Begins what has a free slot and a free, usable device.
     pub(super) fn begin_work(&mut self, scene: &mut Scene) {
-        while self.site.up && self.running.len() < self.site.slots as usize {
+        while self.machine.up && self.running.len() < self.site.slots as usize {
             let free =
                 |work: &Work| !self.running.contains_key(&work.device) && self.site.is_usable(&work.device);
             let Some(place) = self.line.iter().position(free) else {
@@ -285,7 +205,7 @@ impl Plain {
         };
         work.fails = true;
         let number = work.number;
-        self.site.plan(scene, 50..=3_000, Chore::Finish(number));
+        self.machine.plan(scene, 50..=3_000, Chore::Finish(number));
     }
 
     /// Most work takes seconds; some hangs until somebody stops it.
@@ -298,6 +218,92 @@ impl Plain {
             4..12 if !scene.calm => 10_000..=60_000,
             _ => 200..=6_000,
         };
-        self.site.plan(scene, span, Chore::Finish(work.number));
+        self.machine.plan(scene, span, Chore::Finish(work.number));
+    }
+}
+
+impl Program for Plain {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        self.machine.up = true;
+        self.machine.plan(scene, 0..=2_000, Chore::Pull);
+        self.machine.plan(scene, 0..=1_000, Chore::Heartbeat);
+        self.machine.plan(scene, 0..=500, Chore::Pump);
+        if self.style == Style::Rpc {
+            self.machine.plan(scene, 100..=3_000, Chore::Claim);
+        }
+        Ok(())
+    }
+
+    /// Loses everything but what it had written down: the spool and what it had begun (N22b).
+    fn crash(&mut self, scene: &mut Scene) {
+        self.machine.go_down();
+        if let Some(pull) = self.pulling.take() {
+            pull.broken.set(scene.dice.chance(500));
+        }
+        self.calls.clear();
+        for entry in &mut self.spool {
+            entry.exchange = None;
+        }
+        for work in std::mem::take(&mut self.line) {
+            self.latest.remove(&work.task);
+        }
+        let begun = std::mem::take(&mut self.running);
+        if self.style != Style::Rpc {
+            for work in begun.values() {
+                self.spool_interrupted(work, scene);
+            }
+        }
+    }
+
+    fn act(&mut self, chore: machine::Chore, scene: &mut Scene) -> Verdict {
+        let machine::Chore::Node(chore) = chore else { return Ok(()) };
+        match chore {
+            Chore::Pull => self.pull(scene),
+            Chore::Heartbeat => {
+                self.beat(scene);
+                self.machine.plan(scene, 29_000..=30_000, Chore::Heartbeat);
+            }
+            Chore::Pump => self.pump(scene),
+            Chore::Finish(number) => self.finish(number, scene),
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+            Chore::Claim => self.claim(scene),
+            Chore::Renew(number) => self.renew(number, scene),
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) -> Verdict {
+        let exchange = ticket.exchange;
+        if self.pulling.as_ref().is_some_and(|pull| pull.exchange == exchange) {
+            self.pulling = None;
+            self.pulled(result, scene);
+        } else if let Some(call) = self.calls.remove(&exchange) {
+            self.call_answered(call, result, scene);
+        } else if matches!(*ticket.command, Command::Report(_)) {
+            let response = wire::respond(result.map(Report::reply))?;
+            self.report_answered(exchange, response.status != 200, scene);
+        }
+        Ok(())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.spool.is_empty() && self.running.is_empty() && self.line.is_empty()
+    }
+
+    fn unrest(&self) -> String {
+        format!(
+            "{} reports spooled, running {:?}, waiting {:?}",
+            self.spool.len(),
+            self.running.values().map(|work| work.task).collect::<Vec<_>>(),
+            self.line.iter().map(|work| work.task).collect::<Vec<_>>(),
+        )
     }
 }

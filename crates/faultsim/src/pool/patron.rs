@@ -5,6 +5,7 @@ use super::{
     wire::{self, PAYLOAD},
 };
 use crate::{
+    client::Duty,
     network::{Sender, Ticket},
     scene::{Happening, Scene},
 };
@@ -13,19 +14,6 @@ use muster_model::{
     Quality, Scale, Specs, SubmissionKey, UserId,
 };
 use std::collections::BTreeMap;
-
-/// What people do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Duty {
-    /// Hand in the nth submission.
-    Submit(usize),
-    /// Turn some knob.
-    Operate,
-    /// Lift whatever would keep jobs from ending, until nothing does.
-    PutInOrder,
-    /// No answer came to this exchange.
-    GiveUp(u64),
-}
 
 /// All of these people.
 #[derive(Default)]
@@ -47,8 +35,8 @@ struct Cancellation {
 }
 
 /// What people can see of the pool.
-pub(crate) struct PoolView<'a> {
-    pub(crate) workers: Vec<&'a PoolWorkerRecord>,
+pub(crate) struct PoolView {
+    pub(crate) workers: Vec<PoolWorkerRecord>,
     pub(crate) jobs: Vec<(PoolJobId, UserId)>,
     /// Whether some job has not ended.
     pub(crate) is_open: bool,
@@ -67,7 +55,7 @@ impl Patron {
         scene.within(1_000, 8_000, Happening::Patron(Duty::Operate));
     }
 
-    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene, view: &PoolView<'_>) {
+    pub(crate) fn act(&mut self, duty: Duty, scene: &mut Scene) {
         match duty {
             Duty::Submit(n) => {
                 self.unsent -= 1;
@@ -75,11 +63,12 @@ impl Patron {
             }
             Duty::Operate if scene.calm => {}
             Duty::Operate => {
-                self.operate(scene, view);
+                self.operate(scene);
                 scene.within(300, 5_000, Happening::Patron(Duty::Operate));
             }
             Duty::PutInOrder => {
                 self.is_in_order = true;
+                let view = &scene.checker.pool.view();
                 put_in_order(scene, view);
                 if view.is_open {
                     scene.within(5_000, 15_000, Happening::Patron(Duty::PutInOrder));
@@ -145,7 +134,7 @@ impl Patron {
 }
 
 /// Lifts whatever would keep jobs from ending once the faults have stopped.
-fn put_in_order(scene: &mut Scene, view: &PoolView<'_>) {
+fn put_in_order(scene: &mut Scene, view: &PoolView) {
     for row in &view.workers {
         let worker = row.id;
         if row.ban_reason.is_some() {
@@ -207,8 +196,9 @@ const FIRST_CLIENT: u64 = 100;
 
 impl Patron {
     /// Does one thing, drawn by chance.
-    fn operate(&mut self, scene: &mut Scene, view: &PoolView<'_>) {
-        let row = scene.dice.pick(&view.workers).copied();
+    fn operate(&mut self, scene: &mut Scene) {
+        let view = &scene.checker.pool.view();
+        let row = scene.dice.pick(&view.workers);
         let command = match (scene.dice.below(20), row) {
             (0..6, _) => return self.order_more(scene),
             (6..8, _) => return self.cancel_one(scene, view),
@@ -235,8 +225,7 @@ impl Patron {
 
     /// Somebody hands in again what is there already, perhaps with another body.
     fn order_again(&self, scene: &mut Scene) -> Option<PoolCommand> {
-        let order = scene.dice.pick(&self.orders).filter(|order| order.key.is_some())?.clone();
-        let mut order = order;
+        let mut order = scene.dice.pick(&self.orders).filter(|order| order.key.is_some())?.clone();
         if scene.dice.chance(400) {
             order.jobs[0].payload = "{}".into();
         }
@@ -244,7 +233,7 @@ impl Patron {
     }
 
     /// By its client, by an admin, or by somebody whose it is not.
-    fn cancel_one(&mut self, scene: &mut Scene, view: &PoolView<'_>) {
+    fn cancel_one(&mut self, scene: &mut Scene, view: &PoolView) {
         let Some((job, client)) = scene.dice.pick(&view.jobs).copied() else {
             return;
         };

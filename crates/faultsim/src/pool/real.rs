@@ -3,21 +3,19 @@
 mod disk;
 
 use super::{
-    PATIENCE_MS,
-    patron::PoolView,
     rig::{Content, Rig},
     wire,
 };
 use crate::{
     checker::{Verdict, broken},
-    fault::Fault,
+    machine::{self, Calls, Machine, PATIENCE_MS, Program, patience},
     network::Ticket,
-    scene::{Happening, Scene},
+    scene::Scene,
 };
 use disk::Disk;
 use muster_agent::Text;
 use muster_contract_pool::{Seen, WorkerSummary, refusal::is_identical};
-use muster_model::{AssignmentId, Millis, PoolCommand, PoolWorkerId, Rejection, Reply, Timestamp};
+use muster_model::{AssignmentId, Millis, PoolCommand, PoolWorkerId, Rejection, Reply};
 use muster_worker_kit::call::{self, understand_whole};
 use muster_workers::pool::{
     core::{Action, Core, End, Outcome, Over, Settings, Trouble, Work},
@@ -48,7 +46,8 @@ pub(crate) enum Chore {
 
 /// The machine.
 pub(crate) struct Real {
-    pub(super) rig: Rig,
+    machine: Machine,
+    rig: Rig,
     settings: Settings,
     disk: Disk,
     life: Option<Life>,
@@ -57,12 +56,9 @@ pub(crate) struct Real {
 /// What a crash ends.
 struct Life {
     core: Core,
-    pending: BTreeMap<u64, PendingCall>,
+    calls: Calls<About>,
     /// Assignments in execution, by the number of the work.
     works: BTreeMap<u64, u64>,
-    wakes_at: Option<Timestamp>,
-    /// Wakes in a row after which something was due at once.
-    rounds: u32,
 }
 
 impl Real {
@@ -78,103 +74,7 @@ impl Real {
             key: key(0),
             next_key: None,
         };
-        Self { rig, settings, disk: Disk::default(), life: None }
-    }
-
-    /// Starts on what the disk kept; now and then somebody has given it another key meanwhile.
-    pub(super) fn begin(&mut self, scene: &mut Scene) -> Verdict {
-        self.rig.up = true;
-        let (first, second) = (self.rig.key(0), self.rig.key(1));
-        let may_change = *self.settings.key == *first && self.settings.next_key.is_none();
-        if may_change && self.rig.incarnation > 0 && scene.dice.chance(300) {
-            scene.count("key of muster's own worker changed");
-            self.settings.next_key = Some(Text::from(&*second));
-        }
-        let spooled = self.disk.recover(scene);
-        self.life = Some(Life {
-            core: Core::new(self.settings.clone(), spooled, scene.now),
-            pending: BTreeMap::new(),
-            works: BTreeMap::new(),
-            wakes_at: None,
-            rounds: 0,
-        });
-        self.follow(scene)
-    }
-
-    pub(super) fn crash(&mut self, scene: &mut Scene) {
-        self.rig.go_down();
-        if let Some(life) = self.life.take() {
-            for call in life.pending.values() {
-                call.ticket.broken.set(scene.dice.chance(500));
-            }
-        }
-    }
-
-    pub(super) fn leave(&mut self, scene: &mut Scene) -> Verdict {
-        scene.count("member leaves");
-        self.life().core.leave(scene.now);
-        self.follow(scene)
-    }
-
-    pub(super) fn act(&mut self, chore: Chore, scene: &mut Scene, view: &PoolView<'_>) -> Verdict {
-        let now = scene.now;
-        match chore {
-            Chore::Wake => self.wake(now),
-            Chore::Admit(number) => {
-                let lasts = Millis(scene.dice.between(5_000, 900_000));
-                let answer = self.chance(scene).map(|()| Some(lasts));
-                self.life().core.admitted(number, answer, now);
-            }
-            Chore::List(number) => {
-                let owner = self.rig.owner;
-                let rows = || view.workers.iter().copied().filter(|row| row.owner == owner);
-                let answer = self.chance(scene).map(|()| wire::list_workers(rows()));
-                self.life().core.listed(number, answer, now);
-            }
-            Chore::Replace(number) => {
-                self.settings.key = self.settings.next_key.take().unwrap_or(self.settings.key.clone());
-                self.life().core.replaced(number, Ok(()), now);
-            }
-            Chore::Done(work) => self.finish(work, scene),
-            Chore::Killed(work) => {
-                if self.life().works.remove(&work).is_some() {
-                    self.life().core.ended(work, End::Stopped, now);
-                }
-            }
-            Chore::Stored(entry) => {
-                self.disk.sync(entry);
-                self.life().core.stored(entry, now);
-            }
-            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
-        }
-        self.follow(scene)
-    }
-
-    pub(super) fn hear(
-        &mut self,
-        ticket: &Ticket,
-        result: Result<Reply, Rejection>,
-        scene: &mut Scene,
-    ) -> Verdict {
-        self.answered(ticket, read(ticket, &result, scene), scene);
-        self.follow(scene)
-    }
-
-    /// Something before the coordinator says that there is nobody.
-    pub(super) fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
-        let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
-        self.answered(ticket, no_answer(patience), scene);
-        self.follow(scene)
-    }
-
-    /// Whether every result is where it belongs.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.rig.up && self.disk.is_empty() && self.life.as_ref().is_some_and(|life| life.works.is_empty())
-    }
-
-    pub(super) fn unrest(&self) -> String {
-        let status = self.life.as_ref().map_or("down".into(), |life| format!("{:?}", life.core.status()));
-        format!("{status}, {:?}", self.disk)
+        Self { machine: Machine::new(rig.place()), rig, settings, disk: Disk::default(), life: None }
     }
 
     /// Does what the core wants done, until it wants nothing more.
@@ -182,32 +82,32 @@ impl Real {
         while let Some(action) = self.life.as_mut().and_then(|life| life.core.next_action()) {
             self.carry_out(action, scene)?;
         }
-        let Some(over) = self.life.as_ref().and_then(|life| life.core.over()) else {
-            return self.plan_wake(scene);
+        let Some(life) = &self.life else { return Ok(()) };
+        let Some(over) = life.core.over() else {
+            return self.machine.plan_wake(life.core.next_wake(), Chore::Wake, scene);
         };
         if *over != Over::Left {
             return broken("pool_worker_gives_up", || format!("{}: {over:?}", self.rig.name));
         }
         scene.count("member ends");
         self.crash(scene);
-        let back = Fault::RestartMember(self.rig.number);
-        scene.within(500, 10_000, Happening::Fault(Box::new(back)));
+        self.machine.plan_restart(scene, 500..=10_000);
         Ok(())
     }
 
     fn carry_out(&mut self, action: Action, scene: &mut Scene) -> Verdict {
         match action {
             Action::LogIn(number) | Action::Renew(number) => {
-                self.rig.plan(scene, (5, 50), Chore::Admit(number))
+                self.machine.plan(scene, 5..=50, Chore::Admit(number))
             }
-            Action::List(number) => self.rig.plan(scene, (5, 200), Chore::List(number)),
-            Action::ReplaceKey(number) => self.rig.plan(scene, (1, 50), Chore::Replace(number)),
+            Action::List(number) => self.machine.plan(scene, 5..=200, Chore::List(number)),
+            Action::ReplaceKey(number) => self.machine.plan(scene, 1..=50, Chore::Replace(number)),
             Action::Begin(work) => return self.begin_work(&work, scene),
-            Action::Kill(work) => self.rig.plan(scene, (5, 2_000), Chore::Killed(work)),
+            Action::Kill(work) => self.machine.plan(scene, 5..=2_000, Chore::Killed(work)),
             Action::Store(submission) => {
                 let entry = submission.entry;
                 self.disk.write(&submission, &self.settings.key);
-                self.rig.plan(scene, (1, 100), Chore::Stored(entry));
+                self.machine.plan(scene, 1..=100, Chore::Stored(entry));
             }
             Action::Ack(entry) => self.disk.ack(entry),
             Action::SetAside { entry, .. } => {
@@ -231,8 +131,8 @@ impl Real {
         if self.life().works.len() > self.rig.slots as usize {
             return broken("more_works_than_slots", || format!("{}: {work:?}", self.rig.name));
         }
-        let span = scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms);
-        self.rig.plan(scene, span, Chore::Done(work.number));
+        let span = scene.plan.pool.as_ref().map_or(200..=2_000, |plan| plan.work_ms.clone());
+        self.machine.plan(scene, span, Chore::Done(work.number));
         Ok(())
     }
 
@@ -249,47 +149,9 @@ impl Real {
         }
     }
 
-    fn wake(&mut self, now: Timestamp) {
-        let life = self.life();
-        if life.wakes_at.is_some_and(|at| at <= now) {
-            life.wakes_at = None;
-            life.core.wake(now);
-        }
-    }
-
-    fn plan_wake(&mut self, scene: &mut Scene) -> Verdict {
-        let now = scene.now;
-        let Some(life) = &mut self.life else {
-            return Ok(());
-        };
-        let Some(next) = life.core.next_wake().map(|next| next.max(now)) else {
-            return Ok(());
-        };
-        life.rounds = if next == now { life.rounds + 1 } else { 0 };
-        if life.rounds > ROUNDS_MAX {
-            let status = life.core.status();
-            return broken("worker_spins", || format!("something is still due at {next:?}: {status:?}"));
-        }
-        if life.wakes_at.is_none_or(|at| next < at) {
-            life.wakes_at = Some(next);
-            let pause = (next - now).0;
-            self.rig.plan(scene, (pause, pause), Chore::Wake);
-        }
-        Ok(())
-    }
-
     fn life(&mut self) -> &mut Life {
         self.life.as_mut().expect("only a worker that is up acts")
     }
-}
-
-/// Wakes at one moment that are not a loop.
-const ROUNDS_MAX: u32 = 200;
-
-/// A request whose response has not come.
-struct PendingCall {
-    ticket: Ticket,
-    about: About,
 }
 
 /// The subject of a request, by the core's numbers.
@@ -330,7 +192,7 @@ impl Real {
     /// Sends what the core wants sent.
     fn send(&mut self, action: Action, scene: &mut Scene) -> Verdict {
         let owner = self.rig.owner;
-        let mut waits = 0;
+        let mut waits = None;
         let (about, said, body) = match action {
             Action::Register(number) => {
                 let key = self.settings.next_key.as_deref().unwrap_or(&self.settings.key);
@@ -354,7 +216,7 @@ impl Real {
                 (About::Resume(number), said, write_resume(worker))
             }
             Action::Poll { number, worker, wait } => {
-                waits = wait.0;
+                waits = Some(wait);
                 let id = PoolWorkerId(worker);
                 let said = PoolCommand::Poll { worker: id, owner, start: true, supply: true };
                 (About::Poll(number), said, write_poll(worker, wait))
@@ -370,8 +232,8 @@ impl Real {
             other => return broken("worker_speaks_strangely", || format!("{other:?} is no call")),
         };
         let ticket = self.rig.ask_with(scene, said, &body);
-        self.rig.plan(scene, (waits + PATIENCE_MS.0, waits + PATIENCE_MS.1), Chore::GiveUp(ticket.exchange));
-        self.life().pending.insert(ticket.exchange, PendingCall { ticket, about });
+        self.machine.plan(scene, patience(PATIENCE_MS, waits), Chore::GiveUp(ticket.exchange));
+        self.life().calls.insert(ticket, about);
         Ok(())
     }
 
@@ -380,25 +242,23 @@ impl Real {
         Introduction { name: self.rig.name.as_str().into(), region: self.rig.region.map(Into::into), specs }
     }
 
-    fn answered(&mut self, ticket: &Ticket, answer: Understood, scene: &Scene) {
-        if let Some(call) = self.life().pending.remove(&ticket.exchange) {
-            self.tell(call.about, answer, scene);
+    fn answered(&mut self, ticket: &Ticket, answer: Understood, scene: &mut Scene) -> Verdict {
+        if let Some(about) = self.life().calls.remove(ticket.exchange) {
+            self.tell(about, answer, scene);
         }
+        self.follow(scene)
     }
 
     /// No answer came in time.
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
-        if let Some(call) = self.life().pending.remove(&exchange) {
-            call.ticket.broken.set(scene.dice.chance(700));
-            self.tell(call.about, no_answer(None), scene);
+        if let Some(about) = self.life().calls.give_up(exchange, scene) {
+            self.tell(about, no_answer(None), scene);
         }
     }
 
     /// Nobody waits for the answer to this poll any more.
     fn take_back(&mut self, number: u64) {
-        let is_it = |call: &PendingCall| matches!(call.about, About::Poll(poll) if poll == number);
-        let gone = self.life().pending.extract_if(.., |_, call| is_it(call));
-        gone.for_each(|(_, call)| call.ticket.broken.set(true));
+        self.life().calls.take_back(|about| matches!(about, About::Poll(poll) if *poll == number));
     }
 
     /// A call beside the coordinator is answered, or is not.
@@ -432,5 +292,103 @@ impl Real {
                 core.submitted(entry, understand_submitted(assignment, body, is_identical), now);
             }
         }
+    }
+}
+
+impl Program for Real {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        &mut self.machine
+    }
+
+    /// Starts on what the disk kept; now and then somebody has given it another key meanwhile.
+    fn begin(&mut self, scene: &mut Scene) -> Verdict {
+        self.machine.up = true;
+        let (first, second) = (self.rig.key(0), self.rig.key(1));
+        let may_change = *self.settings.key == *first && self.settings.next_key.is_none();
+        if may_change && self.machine.incarnation > 0 && scene.dice.chance(300) {
+            scene.count("key of muster's own worker changed");
+            self.settings.next_key = Some(Text::from(&*second));
+        }
+        let spooled = self.disk.recover(scene);
+        self.life = Some(Life {
+            core: Core::new(self.settings.clone(), spooled, scene.now),
+            calls: Calls::new(),
+            works: BTreeMap::new(),
+        });
+        self.follow(scene)
+    }
+
+    fn crash(&mut self, scene: &mut Scene) {
+        self.machine.go_down();
+        self.life.take().into_iter().for_each(|life| life.calls.break_off(scene));
+    }
+
+    fn leave(&mut self, scene: &mut Scene) -> Verdict {
+        scene.count("member leaves");
+        self.life().core.leave(scene.now);
+        self.follow(scene)
+    }
+
+    fn act(&mut self, chore: machine::Chore, scene: &mut Scene) -> Verdict {
+        let machine::Chore::Member(chore) = chore else { return Ok(()) };
+        let now = scene.now;
+        match chore {
+            Chore::Wake if self.machine.must_wake(now) => self.life().core.wake(now),
+            Chore::Wake => {}
+            Chore::Admit(number) => {
+                let lasts = Millis(scene.dice.between(5_000, 900_000));
+                let answer = self.chance(scene).map(|()| Some(lasts));
+                self.life().core.admitted(number, answer, now);
+            }
+            Chore::List(number) => {
+                let owner = self.rig.owner;
+                let answer = self.chance(scene).map(|()| {
+                    wire::list_workers(scene.checker.pool.workers().filter(|row| row.owner == owner))
+                });
+                self.life().core.listed(number, answer, now);
+            }
+            Chore::Replace(number) => {
+                self.settings.key = self.settings.next_key.take().unwrap_or(self.settings.key.clone());
+                self.life().core.replaced(number, Ok(()), now);
+            }
+            Chore::Done(work) => self.finish(work, scene),
+            Chore::Killed(work) => {
+                if self.life().works.remove(&work).is_some() {
+                    self.life().core.ended(work, End::Stopped, now);
+                }
+            }
+            Chore::Stored(entry) => {
+                self.disk.sync(entry);
+                self.life().core.stored(entry, now);
+            }
+            Chore::GiveUp(exchange) => self.give_up(exchange, scene),
+        }
+        self.follow(scene)
+    }
+
+    fn hear(&mut self, ticket: &Ticket, result: Result<Reply, Rejection>, scene: &mut Scene) -> Verdict {
+        let answer = read(ticket, &result, scene);
+        self.answered(ticket, answer, scene)
+    }
+
+    fn turned_away(&mut self, ticket: &Ticket, scene: &mut Scene) -> Verdict {
+        let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 20_000)));
+        self.answered(ticket, no_answer(patience), scene)
+    }
+
+    /// Whether every result is where it belongs.
+    fn is_quiet(&self) -> bool {
+        self.machine.up
+            && self.disk.is_empty()
+            && self.life.as_ref().is_some_and(|life| life.works.is_empty())
+    }
+
+    fn unrest(&self) -> String {
+        let status = self.life.as_ref().map_or("down".into(), |life| format!("{:?}", life.core.status()));
+        format!("{status}, {:?}", self.disk)
     }
 }

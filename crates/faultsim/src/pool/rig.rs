@@ -1,22 +1,19 @@
 //! The workers of the pool: what each has, what they are like, what they hand in, and the keys they sign with.
 
-use super::{
-    Chore,
-    wire::{self, Parsed},
-};
+use super::wire::{self, Parsed};
 use crate::{
     network::{Sender, Ticket},
-    scene::{Happening, Scene},
+    scene::Scene,
 };
 use muster_model::{
     AssignmentId, Command, Fence, Millis, PoolCommand, PoolJobId, PoolRegistration, PoolResult, Quality,
-    Scale, Specs, Timestamp, UserId,
+    Scale, Specs, UserId,
 };
 use muster_proof::{KeyPair, PublicKey, sha256_hex, vote};
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
-/// A machine that works for the pool, whatever runs on it.
-pub(crate) struct Rig {
+/// A worker on the wire, whatever runs on it.
+pub(super) struct Rig {
     pub(super) number: usize,
     pub(super) name: String,
     pub(super) owner: UserId,
@@ -24,11 +21,6 @@ pub(crate) struct Rig {
     pub(super) slots: u32,
     pub(super) region: Option<&'static str>,
     memory: Option<f64>,
-    pub(crate) up: bool,
-    /// Counts its lives; what an earlier one had planned does not happen.
-    pub(super) incarnation: u32,
-    /// Until then nothing happens here, and what arrives waits.
-    pub(crate) frozen_until: Timestamp,
 }
 
 impl Rig {
@@ -43,9 +35,6 @@ impl Rig {
             slots: u32::try_from(scene.dice.between(1, 3)).unwrap_or(1),
             region: scene.dice.pick(&[None, Some(REGIONS[0]), Some(REGIONS[1])]).copied().flatten(),
             memory: scene.dice.pick(&[None, Some(8.0), Some(24.0)]).copied().flatten(),
-            up: false,
-            incarnation: 0,
-            frozen_until: Timestamp(0),
         }
     }
 
@@ -85,31 +74,17 @@ impl Rig {
     pub(super) fn ask_with(&self, scene: &mut Scene, said: PoolCommand, body: &[u8]) -> Ticket {
         let parsed = wire::parse(&said, body, scene);
         let Parsed { command, wait } = parsed.unwrap_or(Parsed { command: said, wait: None });
-        scene.ask(Sender::Member(self.number), Command::Pool(command), wait)
+        scene.ask(self.place(), Command::Pool(command), wait)
     }
 
-    pub(super) fn plan(&self, scene: &mut Scene, (low, high): (i64, i64), chore: impl Into<Chore>) {
-        let chore = chore.into();
-        let happening = Happening::Member { member: self.number, incarnation: self.incarnation, chore };
-        scene.within(low, high, happening);
-    }
-
-    /// Whatever was planned or under way here is over.
-    pub(super) fn go_down(&mut self) {
-        self.up = false;
-        self.incarnation += 1;
+    pub(super) fn place(&self) -> Sender {
+        Sender::Member(self.number)
     }
 }
 
-/// Where workers stand, and where jobs want them.
-pub(super) const REGIONS: [&str; 2] = ["eu", "us"];
-/// What jobs ask for.
-pub(super) const MEMORY: &str = "vram";
-const FIRST_OWNER: u64 = 500;
-
 /// What a worker is like while there are faults; afterwards everybody does what they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nature {
+pub(super) enum Nature {
     /// Does what it should.
     Honest,
     /// Takes longer than it is waited for, and does not show that it lives meanwhile.
@@ -279,3 +254,9 @@ impl Keys {
 thread_local! {
     static KEYS: RefCell<Keys> = RefCell::default();
 }
+
+/// Where workers stand, and where jobs want them.
+pub(super) const REGIONS: [&str; 2] = ["eu", "us"];
+/// What jobs ask for.
+pub(super) const MEMORY: &str = "vram";
+const FIRST_OWNER: u64 = 500;

@@ -4,7 +4,7 @@
 //! A message must survive that: a server or a worker that reads something else than was said fails the world (`misread`).
 
 use super::rig::key_of_text;
-use crate::{network::Ticket, scene::Scene};
+use crate::{checker::Broken, network::Ticket, scene::Scene};
 use http::Response;
 use muster_contract_pool::{
     Assignment, AssignmentListWriter, BatchRequest, HeartbeatRequest, JobRequest, KeyRequest, Moment,
@@ -83,17 +83,11 @@ fn submission(worker: PoolWorkerId, result: &PoolResult) -> SubmitRequest {
 
 /// Parses the body of a worker's request as the server does, and compares it with what was said.
 pub(super) fn parse(said: &PoolCommand, body: &[u8], scene: &mut Scene) -> Option<Parsed> {
-    match parse_body(said, body) {
-        Ok(parsed) if agrees(said, &parsed.command) => Some(parsed),
-        Ok(Parsed { command, .. }) => {
-            scene.misread(|| format!("{said:?} was parsed as {command:?}"));
-            None
-        }
-        Err(problem) => {
-            scene.misread(|| format!("{said:?} was refused: {problem}"));
-            None
-        }
-    }
+    scene.understood(match parse_body(said, body) {
+        Ok(parsed) if agrees(said, &parsed.command) => Ok(parsed),
+        Ok(Parsed { command, .. }) => misread(format!("{said:?} was parsed as {command:?}")),
+        Err(problem) => misread(format!("{said:?} was refused: {problem}")),
+    })
 }
 
 fn parse_body(said: &PoolCommand, body: &[u8]) -> Result<Parsed, Problem> {
@@ -181,13 +175,10 @@ pub(super) fn submit(said: &PoolSubmission, scene: &mut Scene) -> Option<PoolSub
             BatchRequest::parse(&to_bytes(&batch), said.client, usize::MAX)
         }
     };
-    match parsed {
-        Ok(parsed) if parsed.jobs == said.jobs => Some(PoolSubmission { key: said.key.clone(), ..parsed }),
-        other => {
-            scene.misread(|| format!("{said:?} was parsed as {other:?}"));
-            None
-        }
-    }
+    scene.understood(match parsed {
+        Ok(parsed) if parsed.jobs == said.jobs => Ok(PoolSubmission { key: said.key.clone(), ..parsed }),
+        other => misread(format!("{said:?} was parsed as {other:?}")),
+    })
 }
 
 fn job_request(job: &PoolJobDraft) -> JobRequest {
@@ -276,14 +267,13 @@ pub(super) fn list_workers<'a>(rows: impl Iterator<Item = &'a PoolWorkerRecord>)
 pub(super) fn hear(ticket: &Ticket, result: &Result<Reply, Rejection>, scene: &mut Scene) -> Option<Answer> {
     let Command::Pool(command) = &*ticket.command else { return None };
     let response = respond(&ticket.command, result)?;
-    match read(command, &response) {
-        Ok(answer) if answer_agrees(command, &answer, result) => Some(answer),
+    scene.understood(match read(command, &response) {
+        Ok(answer) if answer_agrees(command, &answer, result) => Ok(answer),
         other => {
             let body = String::from_utf8_lossy(response.body());
-            scene.misread(|| format!("{result:?} was read as {other:?} in {body}"));
-            None
+            misread(format!("{result:?} was read as {other:?} in {body}"))
         }
-    }
+    })
 }
 
 fn read(command: &PoolCommand, response: &Response<Vec<u8>>) -> Result<Answer, String> {
@@ -399,6 +389,10 @@ fn handouts(assignments: &[Assignment]) -> Result<Vec<PoolHandout>, String> {
 /// The fence of a nonce.
 pub(super) fn fence_of(nonce: &str) -> Option<Fence> {
     u128::from_str_radix(nonce, 16).ok().map(Fence)
+}
+
+fn misread<T>(detail: String) -> Result<T, Broken> {
+    Err(Broken::new("misread", detail))
 }
 
 fn json(body: &impl Serialize) -> Response<Vec<u8>> {

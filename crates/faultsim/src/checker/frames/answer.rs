@@ -18,10 +18,9 @@ impl FrameBook {
                 self.check_handout(worker, handout)
             }
             (FrameCommand::MoreIds { worker, .. }, FrameReply::Ids(ids)) => self.check_granted(*ids, worker),
-            (
-                FrameCommand::Complete(completion),
-                FrameReply::Accepted(CompletionReply { repeated, worker, attempt }),
-            ) if !completion.dry => self.check_taken(completion, (worker, *attempt, *repeated)),
+            (FrameCommand::Complete(completion), FrameReply::Accepted(reply)) if !completion.dry => {
+                self.check_taken(completion, reply)
+            }
             (FrameCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply)),
             (FrameCommand::Steer { session, .. }, FrameReply::Session(SessionReply { status, .. })) => {
                 let durable = self.rows.sessions.get(session).map(|row| row.status);
@@ -37,7 +36,8 @@ impl FrameBook {
     /// An answer leaves.
     pub(in crate::checker) fn answered(
         &mut self,
-        (command, ticket): (&FrameCommand, &Ticket),
+        command: &FrameCommand,
+        ticket: &Ticket,
         result: Answered<'_>,
     ) -> Verdict {
         let exchange = ticket.exchange;
@@ -49,7 +49,7 @@ impl FrameBook {
                 self.check_nothing(worker, exchange)
             }
             (FrameCommand::Complete(completion), Err(rejection)) if !completion.dry => {
-                self.check_late((completion, exchange), rejection)?;
+                self.check_late(completion, exchange, rejection)?;
                 self.check_refused(completion, rejection)
             }
             (FrameCommand::Progress(progress), Ok(_)) => {
@@ -155,16 +155,13 @@ impl FrameBook {
     }
 
     /// 9: one body per attempt, and what says "taken" is durable.
-    fn check_taken(
-        &mut self,
-        completion: &Completion,
-        (worker, attempt, repeated): (&Name, u16, bool),
-    ) -> Verdict {
-        let key = (completion.task.clone(), attempt);
+    fn check_taken(&mut self, completion: &Completion, reply: &CompletionReply) -> Verdict {
+        let CompletionReply { repeated, worker, attempt } = reply;
+        let key = (completion.task.clone(), *attempt);
         let record = self.rows.chunks.get(&completion.chunk).map(|chunk| &chunk.record);
         let known = record.is_some_and(|record| {
             record.task == completion.task
-                && record.attempt == attempt
+                && record.attempt == *attempt
                 && record.worker == *worker
                 && record.state != ChunkState::Live
         });
@@ -199,7 +196,7 @@ impl FrameBook {
     }
 
     /// S5: what comes too late is set apart, once more.
-    fn check_late(&self, (completion, exchange): (&Completion, u64), rejection: &FrameRejection) -> Verdict {
+    fn check_late(&self, completion: &Completion, exchange: u64, rejection: &FrameRejection) -> Verdict {
         let record = self.rows.chunks.get(&completion.chunk).map(|chunk| &chunk.record);
         let retired = record.filter(|record| record.state == ChunkState::Retired);
         let (taken, _) = self.taken_at(exchange);

@@ -5,7 +5,6 @@ use super::{
     FrameBook, Verdict, broken, ensure,
     rows::{Before, Chunk},
 };
-use crate::scene::Scene;
 use muster_model::{ChunkRecord, ChunkState, EntryId, FrameTaskId, Rebind, RendererState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,16 +65,11 @@ impl Ids {
 }
 
 impl FrameBook {
-    pub(super) fn write_chunk(
-        &mut self,
-        record: &ChunkRecord,
-        before: &mut Before,
-        scene: &mut Scene,
-    ) -> Verdict {
+    pub(super) fn write_chunk(&mut self, record: &ChunkRecord, before: &mut Before) -> Verdict {
         match record.state {
-            ChunkState::Live => self.grant(record, before, scene),
-            ChunkState::Used => self.use_up(record, before, scene),
-            ChunkState::Retired => self.retire(record, before, scene),
+            ChunkState::Live => self.grant(record, before),
+            ChunkState::Used => self.use_up(record, before),
+            ChunkState::Retired => self.retire(record, before),
         }
     }
 
@@ -108,7 +102,7 @@ impl FrameBook {
         Ok(())
     }
 
-    fn grant(&mut self, record: &ChunkRecord, before: &mut Before, scene: &mut Scene) -> Verdict {
+    fn grant(&mut self, record: &ChunkRecord, before: &mut Before) -> Verdict {
         self.check_new_ids(record)?;
         let state = self.state(&record.worker);
         ensure(state.may_work(), "grant_to_unfit", || format!("{record:?} to one that is {state:?}"))?;
@@ -119,11 +113,11 @@ impl FrameBook {
         if is_first {
             self.check_heard(record)?;
             self.check_attempt(record)?;
-            scene.count(if record.attempt > 1 { "range given out anew" } else { "range given out" });
+            self.seen.count(if record.attempt > 1 { "range given out anew" } else { "range given out" });
             self.ids.last.insert(record.task.clone(), record.ids.chunk);
             self.stops.remove(&(record.worker.clone(), record.task.clone()));
         } else {
-            scene.count("further ids granted");
+            self.seen.count("further ids granted");
             let same = |old: &&ChunkRecord| old.attempt == record.attempt && old.worker == record.worker;
             let other = live.iter().find(|old| !same(old));
             ensure(other.is_none(), "chunk_not_retired", || format!("{record:?} beside {other:?}"))?;
@@ -193,7 +187,7 @@ impl FrameBook {
         ensure(right, "replay_not_recorded", || format!("{record:?} with {replay:?} of {row:?}"))
     }
 
-    fn use_up(&mut self, record: &ChunkRecord, before: &mut Before, scene: &mut Scene) -> Verdict {
+    fn use_up(&mut self, record: &ChunkRecord, before: &mut Before) -> Verdict {
         self.check_known(record, &[ChunkState::Live])?;
         let state = self.state(&record.worker);
         ensure(state.may_work(), "result_of_unfit_taken", || format!("{record:?} of one that is {state:?}"))?;
@@ -204,7 +198,7 @@ impl FrameBook {
         let is_kept = self.settings.rebind == Rebind::Resume && in_time;
         ensure(!is_old || is_kept, "result_of_an_older_term_taken", || format!("{record:?}"))?;
         if is_old {
-            scene.count("range kept across terms");
+            self.seen.count("range kept across terms");
         }
         self.news.remove(&record.task);
         before.changed.insert(record.ids.chunk);
@@ -212,13 +206,13 @@ impl FrameBook {
         Ok(())
     }
 
-    fn retire(&mut self, record: &ChunkRecord, before: &mut Before, scene: &mut Scene) -> Verdict {
+    fn retire(&mut self, record: &ChunkRecord, before: &mut Before) -> Verdict {
         self.check_known(record, &[ChunkState::Live, ChunkState::Used])?;
         let chunk = &self.rows.chunks[&record.ids.chunk];
         let was_live = chunk.record.state == ChunkState::Live;
         let reason = record.reason.as_deref().unwrap_or_default();
         if chunk.is_first && was_live {
-            scene.count(word(reason));
+            self.seen.count(word(reason));
             if FAILED.contains(&reason) {
                 *self.ids.failures.entry(record.task.clone()).or_default() += 1;
             }

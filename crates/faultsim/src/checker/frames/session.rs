@@ -5,7 +5,6 @@ use super::{
     FrameBook, Verdict, ensure,
     rows::{Before, Chunk, is_held},
 };
-use crate::scene::Scene;
 use muster_model::{
     ChunkState, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, RendererState, SessionId,
     SessionRecord, SessionStatus,
@@ -13,7 +12,7 @@ use muster_model::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl FrameBook {
-    pub(super) fn check_sessions(&self, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_sessions(&self, before: &Before) -> Verdict {
         let touched: BTreeSet<&SessionId> =
             before.sessions.keys().chain(before.tasks.keys().map(|task| &task.session)).collect();
         for id in touched {
@@ -25,8 +24,8 @@ impl FrameBook {
                 Some(old) if !old.open && !self.retrying.contains(id) => {
                     ensure(old == row, "ended_session_changes", || format!("{old:?} became {row:?}"))?
                 }
-                Some(old) if !old.open && row.open => scene.count("session reopened"),
-                _ if !row.open => self.check_end(row, scene)?,
+                Some(old) if !old.open && row.open => self.seen.count("session reopened"),
+                _ if !row.open => self.check_end(row)?,
                 _ => {}
             }
         }
@@ -56,22 +55,22 @@ impl FrameBook {
         ensure(right, "failed_without_reason", || format!("{row:?}"))
     }
 
-    fn check_end(&self, row: &SessionRecord, scene: &mut Scene) -> Verdict {
+    fn check_end(&self, row: &SessionRecord) -> Verdict {
         let held = self.rows.live.keys().find(|task| task.session == row.id);
         ensure(held.is_none(), "session_ends_with_live_ids", || format!("{row:?} with {held:?}"))?;
         let open = self.rows.tasks_of(&row.id).find(|task| !task.status.is_ended());
         ensure(open.is_none(), "session_ends_with_open_ranges", || format!("{row:?} with {open:?}"))?;
         match row.status {
             SessionStatus::Completed => {
-                scene.count("session completed");
+                self.seen.count("session completed");
                 self.check_complete(row)
             }
             SessionStatus::Cancelled => {
-                scene.count("session cancelled");
+                self.seen.count("session cancelled");
                 ensure(self.cancelling.contains(&row.id), "cancelled_by_nobody", || format!("{row:?}"))
             }
             _ => {
-                scene.count("session failed");
+                self.seen.count("session failed");
                 self.check_complete(row)
             }
         }
@@ -111,7 +110,7 @@ impl FrameBook {
 }
 
 impl FrameBook {
-    pub(super) fn check_ranges(&self, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_ranges(&self, before: &Before) -> Verdict {
         for (id, old) in &before.tasks {
             let row = &self.rows.tasks[id];
             self.check_cut(row, old.as_ref())?;
@@ -120,7 +119,7 @@ impl FrameBook {
                 self.check_accepted(row, old)?;
             }
             if row.status == FrameTaskStatus::Completed {
-                scene.count("range completed");
+                self.seen.count("range completed");
             }
         }
         for number in &before.changed {

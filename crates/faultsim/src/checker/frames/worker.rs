@@ -1,21 +1,15 @@
 //! S8, S9, S11, invariant 11: where workers stand, and what follows from it.
 
 use super::{FrameBook, SLACK, Said, Verdict, chunk::FAILED, ensure, rows::Before};
-use crate::scene::Scene;
 use muster_model::{FrameTaskId, Millis, Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
 
 impl FrameBook {
-    pub(super) fn write_transition(
-        &mut self,
-        moved: &TransitionRecord,
-        before: &mut Before,
-        scene: &mut Scene,
-    ) -> Verdict {
+    pub(super) fn write_transition(&mut self, moved: &TransitionRecord, before: &mut Before) -> Verdict {
         let from = self.state(&moved.worker);
         ensure(from == moved.from && is_way(moved.from, moved.to), "worker_moves_strangely", || {
             format!("{moved:?} from {from:?}")
         })?;
-        scene.count(match moved.to {
+        self.seen.count(match moved.to {
             RendererState::Registered => "worker registered anew",
             RendererState::Healthy => "worker healthy",
             RendererState::Degraded => "worker degraded",

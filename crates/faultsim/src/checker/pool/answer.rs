@@ -1,7 +1,6 @@
 //! P6, P7, P8, P13, P19, invariants 5 and 9: what leaves the coordinator is durable, and refusals have their reason.
 
 use super::{PoolBook, Verdict, ensure};
-use crate::scene::Scene;
 use muster_model::{
     AssignmentState, PoolCommand, PoolHandout, PoolJobDraft, PoolJobId, PoolJobStatus, PoolRejection,
     PoolReply, PoolResult, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWorkReply, PoolWorkerId,
@@ -11,12 +10,7 @@ type Answered<'a> = Result<&'a PoolReply, &'a PoolRejection>;
 
 impl PoolBook {
     /// What an answer promises is durable, and stays so.
-    pub(in crate::checker) fn promised(
-        &mut self,
-        command: &PoolCommand,
-        reply: &PoolReply,
-        scene: &mut Scene,
-    ) -> Verdict {
+    pub(in crate::checker) fn promised(&mut self, command: &PoolCommand, reply: &PoolReply) -> Verdict {
         match (command, reply) {
             (PoolCommand::HandIn { worker, result, .. }, PoolReply::Taken(taken)) => {
                 self.check_taken(*worker, result, taken)
@@ -33,7 +27,7 @@ impl PoolBook {
             (PoolCommand::Resume { worker, .. }, PoolReply::Assignments(handouts)) => {
                 handouts.iter().try_for_each(|handout| self.check_handout(*worker, handout))
             }
-            (PoolCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply), scene),
+            (PoolCommand::Submit(submission), reply) => self.check_submission(submission, Ok(reply)),
             (PoolCommand::Cancel { job, .. }, _) => {
                 let status = self.rows.ends.get(job).map(|end| end.status);
                 ensure(status == Some(PoolJobStatus::Cancelled), "pool_cancel_not_durable", || {
@@ -52,18 +46,18 @@ impl PoolBook {
     /// An answer leaves.
     pub(in crate::checker) fn answered(
         &mut self,
-        (command, exchange): (&PoolCommand, u64),
+        command: &PoolCommand,
+        exchange: u64,
         result: Answered<'_>,
-        scene: &mut Scene,
     ) -> Verdict {
         match (command, result) {
             (PoolCommand::HandIn { worker, result, .. }, Err(rejection)) => {
-                self.check_refused(*worker, result, (*rejection, scene))
+                self.check_refused(*worker, result, *rejection)
             }
             (PoolCommand::Work(work), Ok(PoolReply::Worked(PoolWorkReply { results, assignments }))) => {
                 for (handed, outcome) in work.results.iter().zip(results) {
                     if let Err(rejection) = outcome {
-                        self.check_refused(work.worker, handed, (*rejection, scene))?;
+                        self.check_refused(work.worker, handed, *rejection)?;
                     }
                 }
                 let fits = assignments.len() <= work.max as usize && results.len() == work.results.len();
@@ -75,9 +69,7 @@ impl PoolBook {
             (PoolCommand::Resume { worker, .. }, Ok(PoolReply::Assignments(handouts))) => {
                 self.check_resumed(*worker, exchange, handouts)
             }
-            (PoolCommand::Submit(submission), result @ Err(_)) => {
-                self.check_submission(submission, result, scene)
-            }
+            (PoolCommand::Submit(submission), result @ Err(_)) => self.check_submission(submission, result),
             (PoolCommand::Cancel { job, client }, Err(PoolRejection::JobUnknown)) => {
                 let theirs = self.rows.jobs.get(job).filter(|row| client.is_none_or(|by| by == row.client));
                 ensure(theirs.is_none(), "job_denied", || format!("{job} to {client:?}"))
@@ -108,12 +100,7 @@ impl PoolBook {
     }
 
     /// P8: every refusal is one that what is durable accounts for.
-    fn check_refused(
-        &self,
-        worker: PoolWorkerId,
-        result: &PoolResult,
-        (rejection, scene): (PoolRejection, &mut Scene),
-    ) -> Verdict {
+    fn check_refused(&self, worker: PoolWorkerId, result: &PoolResult, rejection: PoolRejection) -> Verdict {
         let row = self.rows.assignments.get(&result.assignment);
         let holds = row.is_some_and(|row| row.worker == worker);
         let nonce = row.map(|row| row.fence);
@@ -122,31 +109,31 @@ impl PoolBook {
         let is_right = match rejection {
             PoolRejection::AssignmentUnknown => !holds,
             PoolRejection::NonceInvalid => {
-                scene.count("result with a wrong nonce");
+                self.seen.count("result with a wrong nonce");
                 holds && result.nonce != nonce
             }
             PoolRejection::AlreadySubmitted { identical } => {
-                scene.count("result handed in again");
+                self.seen.count("result handed in again");
                 let digest = row.and_then(|row| row.digest);
                 holds && result.nonce == nonce && digest.is_some_and(|it| (it == result.digest) == identical)
             }
             PoolRejection::NotSubmittable => {
-                scene.count("result handed in late");
+                self.seen.count("result handed in late");
                 let ends = [AssignmentState::Expired, AssignmentState::Revoked];
                 holds && row.is_some_and(|row| ends.contains(&row.state))
             }
             PoolRejection::OutputRequired => {
-                scene.count("vote without its output");
+                self.seen.count("vote without its output");
                 let is_failure = result.error.as_deref().is_some_and(|error| !error.is_empty());
                 is_redundant && result.output.is_none() && !is_failure
             }
             PoolRejection::HashMismatch => {
-                scene.count("result with a wrong hash");
+                self.seen.count("result with a wrong hash");
                 let is_checked = is_redundant || job.is_some_and(|job| job.draft.verify_output_hash);
                 result.hash_matches == Some(false) && is_checked
             }
             PoolRejection::KeyReplaced => {
-                scene.count("result signed with another key");
+                self.seen.count("result signed with another key");
                 // The key may have been replaced again since.
                 let keys = self.keys.get(&worker).map_or(0, |keys| keys.len());
                 let key = self.rows.workers.get(&worker).and_then(|row| row.public_key.as_deref());
@@ -191,16 +178,11 @@ impl PoolBook {
         })
     }
 
-    fn check_submission(
-        &mut self,
-        submission: &PoolSubmission,
-        result: Answered<'_>,
-        scene: &mut Scene,
-    ) -> Verdict {
+    fn check_submission(&mut self, submission: &PoolSubmission, result: Answered<'_>) -> Verdict {
         match result {
             Ok(PoolReply::Submitted(PoolSubmissionReply { first, count, repeated, .. })) => {
-                scene.count(if *repeated { "jobs handed in again" } else { "jobs handed in" });
-                self.check_submitted(submission, (*first, *count))
+                self.seen.count(if *repeated { "jobs handed in again" } else { "jobs handed in" });
+                self.check_submitted(submission, *first, *count)
             }
             Err(PoolRejection::KeyConflict) => {
                 let key = submission.key.clone().map(|key| (submission.client, key));
@@ -209,7 +191,7 @@ impl PoolBook {
                 ensure(differs, "refused_without_reason", || format!("{submission:?} with {known:?}"))
             }
             Err(PoolRejection::TooManyWaiting { .. }) => {
-                scene.count("too many jobs wait");
+                self.seen.count("too many jobs wait");
                 Ok(())
             }
             other => ensure(false, "refused_without_reason", || format!("{submission:?}: {other:?}")),
@@ -217,7 +199,7 @@ impl PoolBook {
     }
 
     /// P13, P18: all of them are there, as they were handed in; a key that is used again gives the first ones.
-    fn check_submitted(&mut self, submission: &PoolSubmission, (first, count): (PoolJobId, u32)) -> Verdict {
+    fn check_submitted(&mut self, submission: &PoolSubmission, first: PoolJobId, count: u32) -> Verdict {
         let asked: Vec<&PoolJobDraft> = submission.jobs.iter().collect();
         let rows = (first.0..first.0 + u64::from(count)).map(|id| self.rows.jobs.get(&PoolJobId(id)));
         let there: Vec<&PoolJobDraft> =

@@ -1,7 +1,6 @@
 //! P5, P7, P8, invariant 9: an assignment has its own nonce, ends once and in time, and its result is its worker's.
 
 use super::{Before, PoolBook, SLACK, Verdict, ensure, submitted};
-use crate::scene::Scene;
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, PoolJobRecord, PoolResult, PoolWorkerId,
     PoolWorkerStatus, Timestamp,
@@ -9,7 +8,7 @@ use muster_model::{
 use muster_proof::{sha256_hex, vote};
 
 impl PoolBook {
-    pub(super) fn check_assignments(&mut self, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_assignments(&mut self, before: &Before) -> Verdict {
         for (id, old) in &before.assignments {
             let row = self.rows.assignments[id].clone();
             match old {
@@ -18,7 +17,7 @@ impl PoolBook {
             }
             let ends = !row.state.is_live() && old.as_ref().is_none_or(|old| old.state.is_live());
             if ends {
-                self.check_ended(&row, scene)?;
+                self.check_ended(&row)?;
             }
         }
         Ok(())
@@ -33,26 +32,26 @@ impl PoolBook {
         ensure(used.is_none(), "nonce_used_twice", || format!("{row:?} has the nonce of {used:?}"))
     }
 
-    fn check_ended(&self, row: &AssignmentRecord, scene: &mut Scene) -> Verdict {
+    fn check_ended(&self, row: &AssignmentRecord) -> Verdict {
         ensure(row.ended_at.is_some_and(|at| at >= row.granted_at), "assignment_ends_strangely", || {
             format!("{row:?}")
         })?;
         self.check_dead(row)?;
         match row.state {
             AssignmentState::Completed => {
-                scene.count("assignment completed");
+                self.seen.count("assignment completed");
                 self.check_result(row)
             }
             AssignmentState::Failed => {
-                scene.count("assignment failed");
+                self.seen.count("assignment failed");
                 self.check_result(row)
             }
             AssignmentState::Expired => {
-                scene.count("assignment expired");
+                self.seen.count("assignment expired");
                 self.check_expired(row)
             }
             _ => {
-                scene.count("assignment revoked");
+                self.seen.count("assignment revoked");
                 let has_ended = self.rows.ends.contains_key(&row.id.job());
                 let was_banned = self.bans.contains(&row.worker)
                     || self.rows.workers.get(&row.worker).is_some_and(|worker| worker.ban_reason.is_some());

@@ -2,7 +2,6 @@
 //! or is explained.
 
 use super::{Before, PoolBook, Submitted, Verdict, ensure, grant::fits, submitted};
-use crate::scene::Scene;
 use muster_model::{
     AssignmentId, AssignmentState, PoolCause, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus,
     PoolWorkerId, PoolWorkerRecord, UserId,
@@ -10,10 +9,10 @@ use muster_model::{
 use std::collections::BTreeSet;
 
 impl PoolBook {
-    pub(super) fn check_ends(&mut self, before: &Before, scene: &mut Scene) -> Verdict {
+    pub(super) fn check_ends(&mut self, before: &Before) -> Verdict {
         for id in &before.ends {
             let (end, job) = (self.rows.ends[id].clone(), self.rows.jobs[id].clone());
-            self.check_end(&end, &job, scene)?;
+            self.check_end(&end, &job)?;
         }
         for id in &before.jobs {
             self.check_job(*id)?;
@@ -21,17 +20,17 @@ impl PoolBook {
         before.workers.keys().try_for_each(|id| self.check_judged(&self.rows.workers[id]))
     }
 
-    fn check_end(&mut self, end: &PoolEndRecord, job: &PoolJobRecord, scene: &mut Scene) -> Verdict {
+    fn check_end(&mut self, end: &PoolEndRecord, job: &PoolJobRecord) -> Verdict {
         ensure(end.client == job.client, "end_of_another", || format!("{end:?} of {job:?}"))?;
         match end.status {
             PoolJobStatus::Completed => {
-                scene.count("pool job completed");
+                self.seen.count("pool job completed");
                 self.check_completed(end, job)?;
                 self.judge(end, job);
                 Ok(())
             }
             PoolJobStatus::Failed => {
-                scene.count("pool job failed");
+                self.seen.count("pool job failed");
                 let used = self.rows.used(job.id);
                 let last = AssignmentId::new(job.id, AssignmentId::PER_JOB_MAX);
                 let is_spent =
@@ -40,7 +39,7 @@ impl PoolBook {
                 ensure(self.winner(job).is_none(), "majority_ignored", || format!("{job:?}, {end:?}"))
             }
             _ => {
-                scene.count("pool job cancelled");
+                self.seen.count("pool job cancelled");
                 let asked = self.cancels.get(&job.id).into_iter().flatten();
                 let is_asked = asked.copied().any(|by| by.is_none_or(|by| by == job.client));
                 ensure(is_asked, "cancelled_by_nobody", || format!("{job:?}"))

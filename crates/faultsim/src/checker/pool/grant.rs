@@ -107,7 +107,7 @@ impl PoolBook {
             let is_older = other.id < job.id && other.client == job.client && theirs == mine;
             ensure(!is_older, "older_job_passed_over", || format!("{job:?} came before {other:?}"))?;
             let is_rival = theirs == mine && other.client != job.client;
-            ensure(!is_rival || !self.jumped(row, (job.client, other)), "client_passed_over", || {
+            ensure(!is_rival || !self.jumped(row, job.client, other), "client_passed_over", || {
                 format!("{job:?} came before {other:?}: {:?}", self.served)
             })?;
         }
@@ -122,7 +122,7 @@ impl PoolBook {
     }
 
     /// Whether a client was served again though another, whose job waited, was served longer ago.
-    fn jumped(&self, row: &AssignmentRecord, (client, other): (UserId, &PoolJobRecord)) -> bool {
+    fn jumped(&self, row: &AssignmentRecord, client: UserId, other: &PoolJobRecord) -> bool {
         let turns = |client| self.served.get(&(other.draft.priority, client)).into_iter().flatten();
         let could = |worker| self.rows.workers.get(&worker).is_some_and(|worker| fits(other, worker));
         // What was granted at one moment may have been granted in any order.

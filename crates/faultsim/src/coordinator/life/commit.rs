@@ -2,7 +2,7 @@
 
 use super::Life;
 use crate::{
-    checker::{Broken, Checker, SentAnswer, Verdict},
+    checker::{Broken, SentAnswer, Verdict},
     coordinator::life::store_broke,
     network::Sender,
     planted::Planted,
@@ -48,11 +48,11 @@ pub(in crate::coordinator) struct OrphanedBatch {
 
 impl OrphanedBatch {
     /// It arrives: kept if no newer term has begun.
-    pub(in crate::coordinator) fn arrives(mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(in crate::coordinator) fn arrives(mut self, scene: &mut Scene) -> Verdict {
         match self.writer.commit(&self.sealed.batch) {
             Ok(()) => {
                 scene.count("batch of a life that is over kept");
-                self.sealed.keep(scene, checker)
+                self.sealed.keep(scene)
             }
             Err(StoreError::Superseded) => {
                 scene.count("stale commit refused");
@@ -74,7 +74,7 @@ impl Life {
     }
 
     /// Hands the next batch to the store, unless that is busy; what needs none leaves at once, if nobody else can lead.
-    pub(super) fn hand_over(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn hand_over(&mut self, scene: &mut Scene) -> Verdict {
         if self.committing.is_some() {
             return Ok(());
         }
@@ -85,8 +85,8 @@ impl Life {
         let opened = std::mem::replace(&mut self.opened, scene.now);
         let is_fresh = self.is_fresh || self.planted == Some(Planted::AnswersAfterLease);
         if batch.is_empty() && is_fresh {
-            checker.terms.answers_alone(self.epoch)?;
-            return self.send(opened, scene, checker);
+            scene.checker.terms.answers_alone(self.epoch)?;
+            return self.send(opened, scene);
         }
         for entry in &batch.feed {
             scene.note(|| format!("server {}: {} {}", self.server, entry.kind, entry.body));
@@ -103,10 +103,10 @@ impl Life {
             durable: false,
         });
         if self.planted == Some(Planted::FeedBeforeCommit) {
-            checker.told(&batch.feed)?;
+            scene.checker.told(&batch.feed)?;
         }
         if self.planted == Some(Planted::AnswersBeforeCommit) {
-            self.release(opened, scene, checker)?;
+            self.release(opened, scene)?;
         }
         let slow = scene.dice.chance(50);
         scene.within(1, if slow { 600 } else { 15 }, Happening::Durable { life: self.number });
@@ -118,7 +118,6 @@ impl Life {
         &mut self,
         failure: Option<Failure>,
         scene: &mut Scene,
-        checker: &mut Checker,
     ) -> Result<CommitResult, Broken> {
         let committing = self.committing.as_mut().expect("a batch is with the store");
         let is_kept = match self.writer.commit(&committing.sealed.batch) {
@@ -129,37 +128,37 @@ impl Life {
         };
         committing.durable = is_kept;
         if is_kept {
-            committing.sealed.keep(scene, checker)?;
+            committing.sealed.keep(scene)?;
         }
         Ok(if failure.is_some() { CommitResult::Failed } else { CommitResult::Kept })
     }
 
     /// The store says that the batch is durable: the feed is told and the answers leave.
-    pub(crate) fn heard(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(crate) fn heard(&mut self, scene: &mut Scene) -> Verdict {
         let Some(committing) = self.committing.take() else {
             return Ok(());
         };
-        let leads = checker.terms.leads(self.epoch);
+        let leads = scene.checker.terms.leads(self.epoch);
         if let Some(rows) = committing.rows.filter(|_| leads) {
             let now = self.now(scene);
-            checker.rows_are(&rows, &mut self.loader(now), scene)?;
+            scene.checker.rows_are(&rows, &mut self.loader(now))?;
         }
         self.door.follow(&committing.sealed.batch.changes);
         if self.planted != Some(Planted::FeedBeforeCommit) {
             match leads {
-                true => checker.told(&committing.sealed.batch.feed)?,
-                false => checker.told_late(&committing.sealed.batch.feed)?,
+                true => scene.checker.told(&committing.sealed.batch.feed)?,
+                false => scene.checker.told_late(&committing.sealed.batch.feed)?,
             }
         }
-        self.release(committing.opened, scene, checker)
+        self.release(committing.opened, scene)
     }
 
     /// Stops in order: whoever waits is answered, what was decided is made durable.
-    pub(crate) fn stop(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        self.finish_commit(scene, checker)?;
+    pub(crate) fn stop(&mut self, scene: &mut Scene) -> Verdict {
+        self.finish_commit(scene)?;
         self.write_path.dismiss_waiting(self.clock.at(scene.now));
-        self.hand_over(scene, checker)?;
-        self.finish_commit(scene, checker)
+        self.hand_over(scene)?;
+        self.finish_commit(scene)
     }
 
     /// What was with the store is not.
@@ -172,10 +171,9 @@ impl Life {
         &mut self,
         writer: Box<dyn Writer>,
         scene: &mut Scene,
-        checker: &mut Checker,
     ) -> Verdict {
         self.writer = writer;
-        self.commit(None, scene, checker).map(drop)
+        self.commit(None, scene).map(drop)
     }
 
     /// What is left of a life whose batch never reached the store.
@@ -184,31 +182,31 @@ impl Life {
         Some(OrphanedBatch { writer: self.writer, sealed })
     }
 
-    fn finish_commit(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        if self.is_committing() && self.commit(None, scene, checker)? == CommitResult::Superseded {
+    fn finish_commit(&mut self, scene: &mut Scene) -> Verdict {
+        if self.is_committing() && self.commit(None, scene)? == CommitResult::Superseded {
             self.committing = None;
         }
-        self.heard(scene, checker)
+        self.heard(scene)
     }
 
     /// What was decided in the last batch leaves.
-    fn release(&mut self, opened: Timestamp, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        checker.terms.answers(self.epoch, self.handed)?;
-        self.send(opened, scene, checker)
+    fn release(&mut self, opened: Timestamp, scene: &mut Scene) -> Verdict {
+        scene.checker.terms.answers(self.epoch, self.handed)?;
+        self.send(opened, scene)
     }
 
-    fn send(&mut self, opened: Timestamp, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    fn send(&mut self, opened: Timestamp, scene: &mut Scene) -> Verdict {
         let released = self.write_path.committed();
         self.send_out(released.effects, scene);
         let now = self.now(scene);
-        let (leads, is_timely) = (checker.terms.leads(self.epoch), opened >= self.well_since);
+        let (leads, is_timely) = (scene.checker.terms.leads(self.epoch), opened >= self.well_since);
         for answer in released.answers {
             match leads {
                 true => {
                     let (ticket, result) = (&answer.handle, &answer.result);
-                    checker.answered(SentAnswer { ticket, result, now, is_timely }, scene)?;
+                    scene.checker.answered(SentAnswer { ticket, result, now, is_timely })?;
                 }
-                false => checker.promised(&answer.handle, &answer.result, scene)?,
+                false => scene.checker.promised(&answer.handle, &answer.result)?,
             }
             if answer.handle.sender != Sender::Errand {
                 scene.answer(answer.handle, answer.result);
@@ -220,9 +218,9 @@ impl Life {
 
 impl Sealed {
     /// Checks a batch that has become durable.
-    fn keep(&self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        checker.terms.writes(self.epoch, self.life, self.batch.moment())?;
-        if self.batch.is_empty() { Ok(()) } else { checker.durable(&self.batch, self.at, scene) }
+    fn keep(&self, scene: &mut Scene) -> Verdict {
+        scene.checker.terms.writes(self.epoch, self.life, self.batch.moment())?;
+        if self.batch.is_empty() { Ok(()) } else { scene.checker.durable(&self.batch, self.at) }
     }
 }
 

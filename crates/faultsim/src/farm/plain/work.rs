@@ -1,10 +1,16 @@
 //! S3, S4, S5, S5b: tasks are taken, rendered step by step and handed in; now and then what should not be.
 
 use super::{Answer, Call, Chore, Content, Plain};
-use crate::{farm::director, plan::WAIT_MAX, scene::Scene};
+use crate::{
+    farm::{Fate, pause},
+    machine::{PATIENCE_MS, patience},
+    plan::WAIT_MAX,
+    scene::Scene,
+};
 use muster_model::{
     Completion, Digest, FrameCommand, FrameHandout, FrameRange, FrameTaskId, Millis, Progress, Ratio,
 };
+use std::ops::RangeInclusive;
 
 /// One attempt in the hands of a worker.
 #[derive(Clone, Debug)]
@@ -19,15 +25,6 @@ pub(super) struct Work {
     pub(super) result: Option<FrameCommand>,
 }
 
-/// How a work ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Succeeds,
-    Fails,
-    /// Not at all.
-    Hangs,
-}
-
 impl Plain {
     pub(super) fn ask(&mut self, scene: &mut Scene) {
         let is_full = self.works.len() >= self.rig.slots as usize;
@@ -37,8 +34,7 @@ impl Plain {
         let wait = scene.dice.chance(700).then(|| Millis(scene.dice.between(500, WAIT_MAX.0 / 2)));
         let command = FrameCommand::Ask { worker: self.rig.name.clone(), supply: true };
         let ticket = self.rig.ask(scene, command, wait);
-        let (patience, waits) = (super::PATIENCE_MS, wait.map_or(0, |wait| wait.0));
-        self.rig.plan(scene, (waits + patience.0, waits + patience.1), Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, patience(PATIENCE_MS, wait), Chore::GiveUp(ticket.exchange));
         self.asking = Some(ticket);
     }
 
@@ -46,27 +42,27 @@ impl Plain {
         match answer {
             Ok(Content::Task(Some(handout))) => {
                 _ = self.take(&handout, scene);
-                self.want_more((10, 500), scene);
+                self.want_more(10..=500, scene);
             }
-            Ok(_) => self.want_more((500, 3_000), scene),
+            Ok(_) => self.want_more(500..=3_000, scene),
             Err(problem) if problem.status() == 410 || problem.status() == 404 => {
                 self.bound = false;
                 self.abandon_all(scene);
-                self.rig.plan(scene, (3_000, 20_000), Chore::Register);
+                self.machine.plan(scene, 3_000..=20_000, Chore::Register);
             }
-            Err(_) => self.want_more((2_000, 5_000), scene),
+            Err(_) => self.want_more(2_000..=5_000, scene),
         }
     }
 
     /// Asks again some time, if it is one that asks.
-    pub(super) fn want_more(&self, pause: (i64, i64), scene: &mut Scene) {
+    pub(super) fn want_more(&self, pause: RangeInclusive<i64>, scene: &mut Scene) {
         if self.bound && (!self.rig.takes_pushes || Self::misbehaves(scene)) {
-            self.rig.plan(scene, pause, Chore::Ask(self.round));
+            self.machine.plan(scene, pause, Chore::Ask(self.round));
         }
     }
 
     /// A task is pushed here; now and then nobody answers.
-    pub(in crate::farm) fn pushed(&mut self, handout: &FrameHandout, scene: &mut Scene) -> Option<bool> {
+    pub(super) fn pushed(&mut self, handout: &FrameHandout, scene: &mut Scene) -> Option<bool> {
         let is_known = self.works.values().any(|work| work.handout.ids == handout.ids);
         let is_full = self.works.len() >= self.rig.slots as usize;
         let is_mute = Self::misbehaves(scene);
@@ -77,7 +73,7 @@ impl Plain {
     /// The next thing happens to a work.
     pub(super) fn advance(&mut self, number: u64, scene: &mut Scene) {
         if self.paused || self.is_slowed {
-            return self.rig.plan(scene, (500, 3_000), Chore::Advance(number));
+            return self.machine.plan(scene, 500..=3_000, Chore::Advance(number));
         }
         let Some(work) = self.works.get_mut(&number).filter(|work| work.result.is_none()) else {
             return;
@@ -99,7 +95,7 @@ impl Plain {
             _ => {}
         }
         let pause = pause(scene);
-        self.rig.plan(scene, pause, Chore::Advance(number));
+        self.machine.plan(scene, pause, Chore::Advance(number));
     }
 
     /// Lets go of a work, unless it is deaf; what it made of it may be handed in some day all the same.
@@ -116,7 +112,7 @@ impl Plain {
             let completion = self.completion(number, &work);
             self.remember(completion, scene);
         }
-        self.want_more((10, 1_000), scene);
+        self.want_more(10..=1_000, scene);
     }
 
     pub(super) fn abandon_all(&mut self, scene: &mut Scene) {
@@ -147,7 +143,11 @@ impl Plain {
         self.next += 1;
         let number = self.next;
         let is_new = self.seen.insert(handout.ids.chunk);
-        let fate = if is_new { draw(handout, scene) } else { Fate::Fails };
+        let fate = if is_new {
+            Fate::draw(handout.task.session.as_str(), handout.range, scene)
+        } else {
+            Fate::Fails
+        };
         let work =
             Work { handout: handout.clone(), processed: 0, dropped: 0, fate, is_stolen: false, result: None };
         self.works.insert(number, work);
@@ -155,7 +155,7 @@ impl Plain {
             self.progress(number, scene);
         }
         let pause = pause(scene);
-        self.rig.plan(scene, pause, Chore::Advance(number));
+        self.machine.plan(scene, pause, Chore::Advance(number));
         true
     }
 
@@ -171,36 +171,16 @@ impl Plain {
             dropped: *dropped,
             diagnostics: Vec::new(),
         };
-        self.call((FrameCommand::Progress(Box::new(progress)), Call::Else), scene);
+        self.call(FrameCommand::Progress(Box::new(progress)), Call::Else, scene);
     }
 
     fn more_ids(&mut self, number: u64, scene: &mut Scene) {
         let task = scene.dice.chance(700).then(|| self.works[&number].handout.task.clone());
         let count = scene.dice.between(1, 300).unsigned_abs();
         let command = FrameCommand::MoreIds { worker: self.rig.name.clone(), task, count };
-        self.call((command, Call::Ids(number)), scene);
+        self.call(command, Call::Else, scene);
     }
-}
 
-/// How a work will end.
-fn draw(handout: &FrameHandout, scene: &mut Scene) -> Fate {
-    if director::is_poison(handout.task.session.as_str(), handout.range) {
-        return Fate::Fails;
-    }
-    let (fails, hangs) = scene.plan.frames.as_ref().map_or((0, 0), |plan| (plan.fails, plan.hangs));
-    match () {
-        () if scene.calm => Fate::Succeeds,
-        () if scene.dice.chance(fails) => Fate::Fails,
-        () if scene.dice.chance(hangs) => Fate::Hangs,
-        () => Fate::Succeeds,
-    }
-}
-
-fn pause(scene: &Scene) -> (i64, i64) {
-    scene.plan.frames.as_ref().map_or((100, 1_000), |plan| plan.work_ms)
-}
-
-impl Plain {
     /// A work is over.
     pub(super) fn finish(&mut self, number: u64, scene: &mut Scene) {
         let Some(work) = self.works.get(&number) else {
@@ -236,11 +216,11 @@ impl Plain {
     pub(super) fn tell(&mut self, number: u64, scene: &mut Scene) {
         let result = self.works.get(&number).and_then(|work| work.result.clone());
         if let Some(command) = result {
-            self.call((command, Call::Result { work: number, honest: true }), scene);
+            self.call(command, Call::Result { work: number, honest: true }, scene);
         }
     }
 
-    pub(super) fn told(&mut self, (number, honest): (u64, bool), answer: Answer, scene: &mut Scene) {
+    pub(super) fn told(&mut self, number: u64, honest: bool, answer: Answer, scene: &mut Scene) {
         let are_dropped = answer.as_ref().is_err_and(|problem| problem.detail().contains("were dropped"));
         if !honest && !are_dropped {
             return self.tell(number, scene);
@@ -255,13 +235,13 @@ impl Plain {
         if let Some(FrameCommand::Complete(completion)) = result {
             self.remember(*completion, scene);
         }
-        self.want_more((0, 500), scene);
+        self.want_more(0..=500, scene);
     }
 
     /// What would be handed in of a work.
     pub(super) fn completion(&self, number: u64, work: &Work) -> Completion {
         let handout = &work.handout;
-        let place = (self.rig.number as u128) << 64 | u128::from(self.rig.incarnation) << 32;
+        let place = (self.rig.number as u128) << 64 | u128::from(self.machine.incarnation) << 32;
         Completion {
             task: handout.task.clone(),
             worker: Some(self.rig.name.clone()),
@@ -284,7 +264,7 @@ impl Plain {
 
     /// Hands in once more what was handed in before, what comes far too late, or what others made.
     pub(super) fn relapse(&mut self, scene: &mut Scene) {
-        self.rig.plan(scene, (5_000, 20_000), Chore::Relapse);
+        self.machine.plan(scene, 5_000..=20_000, Chore::Relapse);
         let others = scene.dice.chance(300);
         let found = match others {
             true => scene.dice.pick(&scene.gossip.clone()).cloned(),
@@ -301,7 +281,7 @@ impl Plain {
             digest: Digest(completion.digest.0 | change),
             ..completion
         };
-        self.call((FrameCommand::Complete(Box::new(completion)), Call::Else), scene);
+        self.call(FrameCommand::Complete(Box::new(completion)), Call::Else, scene);
     }
 
     /// Says something wrong of a work first.
@@ -326,7 +306,7 @@ impl Plain {
         };
         scene.count("completion that is wrong");
         let command = FrameCommand::Complete(Box::new(wrong));
-        self.call((command, Call::Result { work: number, honest: false }), scene);
+        self.call(command, Call::Result { work: number, honest: false }, scene);
     }
 
     fn gossip(&self, completion: &Completion, scene: &mut Scene) {

@@ -3,7 +3,7 @@
 use super::{Chore, Real};
 use crate::{
     checker::{Verdict, broken},
-    farm::{director, wire},
+    farm::{Fate, pause, wire},
     scene::Scene,
 };
 use muster_model::{Completion, Digest, Ratio};
@@ -23,14 +23,6 @@ pub(super) struct Render {
     turn: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Succeeds,
-    Fails,
-    Hangs,
-    Dies,
-}
-
 impl Render {
     /// How far it is.
     fn seen(&self) -> Seen {
@@ -43,8 +35,8 @@ impl Real {
     pub(super) fn begin_work(&mut self, work: &Work, scene: &mut Scene) -> Verdict {
         let Work { number, task } = work;
         scene.note(|| format!("{}: begins {} with chunk {}", self.rig.name, task.id, task.ids.chunk));
-        if task.epoch < self.rig.epoch {
-            let epoch = self.rig.epoch;
+        let epoch = self.life().epoch;
+        if task.epoch < epoch {
             return broken("older_term_obeyed", || {
                 format!("{} knows of term {epoch}: {task:?}", self.rig.name)
             });
@@ -55,15 +47,15 @@ impl Real {
         if self.life().works.len() >= self.rig.slots as usize {
             return broken("more_renders_than_slots", || format!("{}: {task:?}", self.rig.name));
         }
-        let (fate, pause) = (draw(task, scene), pause(scene));
+        let (fate, pause) = (Fate::draw(&task.session, task.frames, scene), pause(scene));
         let render = Render { task: Arc::clone(task), processed: 0, dropped: 0, fate, turn: 0 };
         self.life().works.insert(*number, render);
-        self.rig.plan(scene, pause, Chore::Advance { work: *number, turn: 0 });
+        self.machine.plan(scene, pause, Chore::Advance { work: *number, turn: 0 });
         Ok(())
     }
 
     /// The next thing happens to a work; one that is told to stand still does.
-    pub(super) fn advance(&mut self, (number, turn): (u64, u32), scene: &mut Scene) {
+    pub(super) fn advance(&mut self, number: u64, turn: u32, scene: &mut Scene) {
         let is_still = self.life().pace == Ratio(0);
         let Some(render) = self.life().works.get_mut(&number).filter(|render| render.turn == turn) else {
             return;
@@ -75,7 +67,7 @@ impl Real {
                 // Nothing is made, and what waits to be written is.
                 let seen = Seen { queue: Ratio(100_000), ..render.seen() };
                 self.life().core.progressed(number, seen, scene.now);
-                return self.rig.plan(scene, (500, 3_000), Chore::Advance { work: number, turn });
+                return self.machine.plan(scene, 500..=3_000, Chore::Advance { work: number, turn });
             }
             _ => {}
         }
@@ -89,7 +81,7 @@ impl Real {
         let seen = Seen { queue: queue(scene), ..render.seen() };
         self.life().core.progressed(number, seen, scene.now);
         let pause = pause(scene);
-        self.rig.plan(scene, pause, Chore::Advance { work: number, turn });
+        self.machine.plan(scene, pause, Chore::Advance { work: number, turn });
     }
 
     /// Something of a killed work runs for a while yet.
@@ -101,7 +93,7 @@ impl Real {
         render.turn += 1;
         render.fate = Fate::Dies;
         let turn = render.turn;
-        self.rig.plan(scene, (10, 2_000), Chore::Advance { work: number, turn });
+        self.machine.plan(scene, 10..=2_000, Chore::Advance { work: number, turn });
     }
 
     /// What hangs goes on.
@@ -112,11 +104,11 @@ impl Real {
             Chore::Advance { work: *number, turn: render.turn }
         });
         let mended: Vec<Chore> = mended.collect();
-        mended.into_iter().for_each(|chore| self.rig.plan(scene, (10, 2_000), chore));
+        mended.into_iter().for_each(|chore| self.machine.plan(scene, 10..=2_000, chore));
     }
 
     fn finish(&mut self, number: u64, scene: &mut Scene) {
-        let place = (self.rig.number as u128) << 64 | u128::from(self.rig.incarnation) << 32;
+        let place = (self.rig.number as u128) << 64 | u128::from(self.machine.incarnation) << 32;
         let digest = (place | u128::from(number)) << 8;
         let name = self.rig.name.clone();
         let Render { task, dropped, fate, .. } = &self.life().works[&number];
@@ -147,24 +139,7 @@ impl Real {
     }
 }
 
-fn draw(task: &Task, scene: &mut Scene) -> Fate {
-    if director::is_poison(&task.session, task.frames) {
-        return Fate::Fails;
-    }
-    let (fails, hangs) = scene.plan.frames.as_ref().map_or((0, 0), |plan| (plan.fails, plan.hangs));
-    match () {
-        () if scene.calm => Fate::Succeeds,
-        () if scene.dice.chance(fails) => Fate::Fails,
-        () if scene.dice.chance(hangs) => Fate::Hangs,
-        () => Fate::Succeeds,
-    }
-}
-
 fn queue(scene: &mut Scene) -> Ratio {
     let full = !scene.calm && scene.dice.chance(60);
     Ratio(if full { 1_000_000 } else { u32::try_from(scene.dice.between(0, 900_000)).unwrap_or(0) })
-}
-
-fn pause(scene: &Scene) -> (i64, i64) {
-    scene.plan.frames.as_ref().map_or((100, 1_000), |plan| plan.work_ms)
 }

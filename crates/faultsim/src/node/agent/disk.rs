@@ -1,10 +1,11 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::{Agent, Chore, exchange::Sent, life::Doom};
+use super::{Agent, Chore, life::Doom};
 use crate::{
-    checker::{Broken, Checker, Verdict, Written},
+    checker::{Broken, Verdict, Written},
+    fault::Fault,
     planted::Planted,
-    scene::Scene,
+    scene::{Happening, Scene},
 };
 use muster_agent::core::{Answer, Event, EventKind, Refusal};
 use muster_contract_nodes::write_event;
@@ -21,29 +22,12 @@ pub(super) enum News {
     Failed,
 }
 
-/// An event that the core wants on disk.
-pub(super) struct Appended<'a> {
-    pub(super) number: u64,
-    pub(super) event: &'a Event,
-}
-
-/// An event that is put aside for a person.
-pub(super) struct SetAside<'a> {
-    pub(super) number: u64,
-    pub(super) refusal: &'a Refusal,
-}
-
 impl Agent {
-    pub(super) fn append(
-        &mut self,
-        Appended { number, event }: Appended<'_>,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn append(&mut self, number: u64, event: &Event, scene: &mut Scene) -> Verdict {
         scene.note(|| format!("{}: writes down {number}, {:?}", self.site.name, event.kind));
         let bytes = write_event(self.site.name.as_str(), event);
         let seq = self.life().spool.append(&bytes).map_err(spool_broke)?;
-        checker.agent(&self.site).appended(number, seq, Written { event, bytes })?;
+        scene.checker.agent(&self.site).appended(number, seq, Written { event, bytes })?;
         let slow = scene.dice.chance(50);
         self.plan_sync(1..=if slow { 600 } else { 15 }, scene);
         let is_start = matches!(event.kind, EventKind::TaskStarted { .. });
@@ -55,30 +39,30 @@ impl Agent {
     }
 
     /// Makes everything that was appended so far durable at once.
-    pub(super) fn sync(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn sync(&mut self, scene: &mut Scene) -> Verdict {
         self.life().is_sync_planned = false;
         if self.life().doom.take_if(|doom| *doom == Doom::Sync).is_some() {
-            self.meet_doom(scene, checker);
+            self.meet_doom(scene);
             if self.life.is_none() {
                 return Ok(());
             }
         }
         let synced = match self.planted {
-            Some(Planted::SyncLies) if scene.dice.chance(500) => Ok(checker.agent(&self.site).last()),
+            Some(Planted::SyncLies) if scene.dice.chance(500) => Ok(scene.checker.agent(&self.site).last()),
             _ => self.life().spool.sync(),
         };
         match synced {
             Ok(last) => {
-                checker.agent(&self.site).synced(last)?;
+                scene.checker.agent(&self.site).synced(last)?;
                 if self.must_begin_segment() {
-                    self.snapshot(scene, checker)?;
+                    self.snapshot(scene)?;
                 }
                 if self.life.is_some() {
                     self.is_durable(last, scene);
                 }
                 Ok(())
             }
-            Err(error) => self.not_synced(&error, scene, checker),
+            Err(error) => self.not_synced(&error, scene),
         }
     }
 
@@ -94,41 +78,31 @@ impl Agent {
         }
     }
 
-    pub(super) fn let_go(&mut self, number: u64, checker: &mut Checker) -> Verdict {
-        checker.lets_go(&self.site, number)?;
+    pub(super) fn let_go(&mut self, number: u64, scene: &mut Scene) -> Verdict {
+        scene.checker.lets_go(&self.site, number)?;
         self.life().spool.ack(Seq(number));
         Ok(())
     }
 
-    pub(super) fn set_aside(
-        &mut self,
-        SetAside { number, refusal }: SetAside<'_>,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn set_aside(&mut self, number: u64, refusal: &Refusal, scene: &mut Scene) -> Verdict {
         scene.count("report set aside");
-        checker.agent(&self.site).sets_aside(number)?;
+        scene.checker.agent(&self.site).sets_aside(number)?;
         self.life().spool.set_aside(Seq(number), refusal.detail.as_bytes());
         self.plan_sync(1..=50, scene);
         Ok(())
     }
 
     /// Reads what is to be sent; a disk that does not give it now may give it later.
-    pub(super) fn read(
-        &mut self,
-        number: u64,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Result<Option<Vec<u8>>, Broken> {
+    pub(super) fn read(&mut self, number: u64, scene: &mut Scene) -> Result<Option<Vec<u8>>, Broken> {
         match self.life().spool.read(Seq(number)) {
             Ok(bytes) => {
-                checker.agent(&self.site).reads(number, bytes.as_deref())?;
+                scene.checker.agent(&self.site).reads(number, bytes.as_deref())?;
                 Ok(bytes)
             }
             Err(error) => {
-                self.trouble(&error, scene, checker)?;
+                self.trouble(&error, scene)?;
                 if self.life.is_some() {
-                    self.sent(Sent { number, answer: Answer::None }, scene, checker)?;
+                    self.sent(number, Answer::None, scene)?;
                 }
                 Ok(None)
             }
@@ -136,7 +110,7 @@ impl Agent {
     }
 
     /// The disk of a node that is up begins to go wrong.
-    pub(in crate::node) fn spoil_disk(&mut self, scene: &mut Scene) {
+    pub(crate) fn spoil_disk(&mut self, scene: &mut Scene) {
         if self.life.is_none() {
             return;
         }
@@ -155,7 +129,8 @@ impl Agent {
                 scene.count("disk full");
                 let used = self.disk.used();
                 self.disk.set_capacity(Some(used));
-                self.site.plan_fault(scene, 5_000..=60_000, crate::fault::Fault::MakeRoom);
+                let back = Fault::MakeRoom(self.site.number);
+                scene.within(5_000, 60_000, Happening::Fault(Box::new(back)));
             }
             _ => {
                 scene.count("power will go");
@@ -165,7 +140,7 @@ impl Agent {
     }
 
     /// There is room on the disk again.
-    pub(in crate::node) fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         self.disk.set_capacity(None);
     }
 
@@ -176,16 +151,16 @@ impl Agent {
     }
 
     /// The last look at what was put aside for people.
-    pub(in crate::node) fn at_rest(&self, checker: &mut Checker) -> Verdict {
+    pub(in crate::node) fn at_rest(&self, scene: &mut Scene) -> Verdict {
         let aside = muster_spool::set_aside_entries(&self.disk).map_err(spool_broke)?;
-        checker.agent(&self.site).at_rest(&aside)
+        scene.checker.agent(&self.site).at_rest(&aside)
     }
 
     /// A new segment begins with what the core knows.
     ///
     /// Everything that the core wants appended must have been: what it knows is gone with the old segment, and an event
     /// that it counts as told and that is not in the spool would never be told.
-    pub(super) fn snapshot(&mut self, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn snapshot(&mut self, scene: &mut Scene) -> Verdict {
         let is_stale = self.planted == Some(Planted::SnapshotStale);
         let life = self.life();
         let state = life.core.snapshot();
@@ -193,10 +168,10 @@ impl Agent {
         match life.spool.snapshot(&before.unwrap_or(state)) {
             Ok(()) => {
                 scene.count("snapshot");
-                let last = checker.agent(&self.site).last();
-                checker.agent(&self.site).synced(last)
+                let last = scene.checker.agent(&self.site).last();
+                scene.checker.agent(&self.site).synced(last)
             }
-            Err(error) => self.trouble(&error, scene, checker),
+            Err(error) => self.trouble(&error, scene),
         }
     }
 
@@ -218,15 +193,15 @@ impl Agent {
     /// The disk works beside the core, which hears of it a moment later and may have appended more by then.
     fn tell(&mut self, news: News, scene: &mut Scene) {
         self.life().news.push_back(news);
-        self.site.plan(scene, 0..=8, Chore::HearOfDisk);
+        self.machine.plan(scene, 0..=8, Chore::HearOfDisk);
     }
 
     fn must_begin_segment(&mut self) -> bool {
         self.life().spool.wants_snapshot()
     }
 
-    fn not_synced(&mut self, error: &SpoolError, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        self.trouble(error, scene, checker)?;
+    fn not_synced(&mut self, error: &SpoolError, scene: &mut Scene) -> Verdict {
+        self.trouble(error, scene)?;
         if self.life.is_some() {
             scene.count("sync failed");
             self.tell(News::Failed, scene);
@@ -236,26 +211,21 @@ impl Agent {
     }
 
     /// What failed is tried again; a PC without power is gone.
-    pub(super) fn trouble(
-        &mut self,
-        error: &SpoolError,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn trouble(&mut self, error: &SpoolError, scene: &mut Scene) -> Verdict {
         scene.note(|| format!("{}: {error}", self.site.name));
         if let SpoolError::Damaged { .. } | SpoolError::Version { .. } | SpoolError::TooLong { .. } = error {
             return Err(Broken::new("spool_damaged", error.to_string()));
         }
         if self.disk.is_powerless() {
-            self.lose_power(scene, checker);
-            self.start_again(scene, 500..=60_000);
+            self.lose_power(scene);
+            self.machine.plan_restart(scene, 500..=60_000);
         }
         Ok(())
     }
 
     fn plan_sync(&mut self, ms: RangeInclusive<i64>, scene: &mut Scene) {
         if !std::mem::replace(&mut self.life().is_sync_planned, true) {
-            self.site.plan(scene, ms, Chore::Sync);
+            self.machine.plan(scene, ms, Chore::Sync);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Agent, Chore};
 use crate::{
-    checker::{Broken, Checker, Verdict},
-    network::{Returned, Ticket},
+    checker::{Broken, Verdict},
+    machine::patience,
     node::{PATIENCE_MS, wire},
     planted::Planted,
     scene::Scene,
@@ -14,14 +14,13 @@ use muster_agent::core::{
 };
 use muster_contract_nodes::{read_event, write_heartbeat};
 use muster_model::{
-    Ask, Command, DeviceReport, Millis, Name, NameError, Outcome, Pull, Report, ReportId, ReportKind, Step,
-    TaskReport, TaskReportKind, Timestamp,
+    Ask, Command, DeviceReport, Millis, Name, NameError, Outcome, Pull, Rejection, Reply, Report, ReportId,
+    ReportKind, Step, TaskReport, TaskReportKind, Timestamp,
 };
 use std::str::FromStr;
 
 /// A request under way.
 pub(super) struct Request {
-    pub(super) ticket: Ticket,
     at: Timestamp,
     about: About,
 }
@@ -31,12 +30,6 @@ struct Outgoing {
     command: Command,
     wait: Option<Millis>,
     about: About,
-}
-
-/// An event that was sent, and what came of it.
-pub(super) struct Sent {
-    pub(super) number: u64,
-    pub(super) answer: Answer,
 }
 
 #[derive(Clone, Copy)]
@@ -54,8 +47,8 @@ impl Agent {
         Ok(())
     }
 
-    pub(super) fn pull(&mut self, request: PullRequest, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        checker.agent(&self.site).pulls(request.max_jobs)?;
+    pub(super) fn pull(&mut self, request: PullRequest, scene: &mut Scene) -> Verdict {
+        scene.checker.agent(&self.site).pulls(request.max_jobs)?;
         let meant = meant_pull(&self.site.name, &request)?;
         let body = request.write(self.site.name.as_str());
         let command = wire::read_pull_request(&body, &meant, request.wait)?;
@@ -64,73 +57,61 @@ impl Agent {
         Ok(())
     }
 
-    pub(super) fn send(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        self.send_one(number, scene, checker)?;
+    pub(super) fn send(&mut self, number: u64, scene: &mut Scene) -> Verdict {
+        self.send_one(number, scene)?;
         match self.planted {
-            Some(Planted::AckedBeforeTaken) if self.life.is_some() => self.let_go(number, checker),
-            Some(Planted::Overtaking) if checker.agent(&self.site).is_durable(number + 1) => {
-                self.send_one(number + 1, scene, checker)
+            Some(Planted::AckedBeforeTaken) if self.life.is_some() => self.let_go(number, scene),
+            Some(Planted::Overtaking) if scene.checker.agent(&self.site).is_durable(number + 1) => {
+                self.send_one(number + 1, scene)
             }
             _ => Ok(()),
         }
     }
 
     /// No answer came in time.
-    pub(super) fn give_up(&mut self, exchange: u64, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(request) = self.life().requests.remove(&exchange) else {
+    pub(super) fn give_up(&mut self, exchange: u64, scene: &mut Scene) -> Verdict {
+        let Some(request) = self.life().calls.give_up(exchange, scene) else {
             return Ok(());
         };
-        request.ticket.broken.set(scene.dice.chance(700));
         match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
             About::Event(number) if self.planted == Some(Planted::SilenceSetAside) => {
                 let refusal = Refusal { status: 0, detail: "no answer".into() };
-                self.sent(Sent { number, answer: Answer::Refused(refusal) }, scene, checker)?;
+                self.sent(number, Answer::Refused(refusal), scene)?;
             }
             About::Event(number) => {
                 scene.count("report sent again");
-                self.sent(Sent { number, answer: Answer::None }, scene, checker)?;
+                self.sent(number, Answer::None, scene)?;
             }
         }
         Ok(())
     }
 
     /// Something before the coordinator says that there is nobody.
-    pub(in crate::node) fn turned_away(
-        &mut self,
-        ticket: &Ticket,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
-        let Some(request) = self.life().requests.remove(&ticket.exchange) else {
-            return Ok(());
-        };
+    pub(super) fn nobody_there(&mut self, request: Request, scene: &mut Scene) -> Verdict {
         match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
             About::Event(number) => {
                 let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 90_000)));
-                self.sent(Sent { number, answer: Answer::Later(patience) }, scene, checker)?;
+                self.sent(number, Answer::Later(patience), scene)?;
             }
         }
-        self.follow(scene, checker)
+        Ok(())
     }
 
     pub(super) fn answered(
         &mut self,
-        answer: Returned<'_>,
+        request: Request,
+        result: Result<Reply, Rejection>,
         scene: &mut Scene,
-        checker: &mut Checker,
     ) -> Verdict {
-        let Some(request) = self.life().requests.remove(&answer.ticket.exchange) else {
-            return Ok(());
-        };
         match request.about {
             About::Work(number) => {
-                let work = match answer.result {
+                let work = match result {
                     Ok(reply) => {
                         let timeout = scene.plan.settings.attempt_timeout;
                         let work = wire::pulled(&Pull::reply(reply), timeout, scene.now)?;
-                        checker.agent(&self.site).handed(&work, request.at, scene.now);
+                        scene.checker.agent(&self.site).handed(&work, request.at, scene.now);
                         Ok(work)
                     }
                     Err(_) => Err(NoAnswer),
@@ -139,25 +120,20 @@ impl Agent {
                 Ok(())
             }
             About::Event(number) => {
-                let response = wire::respond(answer.result.map(Report::reply))?;
+                let response = wire::respond(result.map(Report::reply))?;
                 let answer = match Answer::of(response.status, None) {
                     Answer::Refused(refusal) => {
                         Answer::Refused(Refusal { detail: response.body.into(), ..refusal })
                     }
                     other => other,
                 };
-                self.sent(Sent { number, answer }, scene, checker)
+                self.sent(number, answer, scene)
             }
         }
     }
 
     /// Tells the core what became of an event, and checks the status that it then shows.
-    pub(super) fn sent(
-        &mut self,
-        Sent { number, answer }: Sent,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn sent(&mut self, number: u64, answer: Answer, scene: &mut Scene) -> Verdict {
         let now = self.now(scene);
         let is_answered = matches!(answer, Answer::Taken | Answer::Refused(_));
         let core = &mut self.life().core;
@@ -166,11 +142,11 @@ impl Agent {
         if status.degraded {
             scene.count("degraded");
         }
-        checker.agent(&self.site).sent(number, is_answered, status.degraded)?;
+        scene.checker.agent(&self.site).sent(number, is_answered, status.degraded)?;
         if status.recovering && self.planted == Some(Planted::RecoveryForgotten) {
             let max_jobs = self.settings.slots;
             let request = PullRequest { number: u64::MAX, max_jobs, wait: None, devices: None };
-            return self.pull(request, scene, checker);
+            return self.pull(request, scene);
         }
         Ok(())
     }
@@ -180,8 +156,8 @@ impl Agent {
         self.life().core.pulled(number, result, now);
     }
 
-    fn send_one(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) -> Verdict {
-        let Some(bytes) = self.read(number, scene, checker)? else {
+    fn send_one(&mut self, number: u64, scene: &mut Scene) -> Verdict {
+        let Some(bytes) = self.read(number, scene)? else {
             return Ok(());
         };
         let meant = meant_report(&self.site.name, &bytes)?;
@@ -192,10 +168,8 @@ impl Agent {
 
     fn ask(&mut self, Outgoing { command, wait, about }: Outgoing, scene: &mut Scene) {
         let ticket = self.site.ask(scene, command, wait);
-        let waits = wait.map_or(0, |wait| wait.0);
-        let patience = waits + PATIENCE_MS.start()..=waits + PATIENCE_MS.end();
-        self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
-        self.life().requests.insert(ticket.exchange, Request { ticket, at: scene.now, about });
+        self.machine.plan(scene, patience(PATIENCE_MS, wait), Chore::GiveUp(ticket.exchange));
+        self.life().calls.insert(ticket, Request { at: scene.now, about });
     }
 }
 

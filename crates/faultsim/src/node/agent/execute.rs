@@ -1,12 +1,7 @@
 //! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
 
 use super::{Agent, Chore, life::Doom};
-use crate::{
-    checker::{Checker, Verdict},
-    plan::name,
-    planted::Planted,
-    scene::Scene,
-};
+use crate::{checker::Verdict, plan::name, planted::Planted, scene::Scene};
 use muster_agent::{
     Artifact, End, StepStatus,
     core::{Progress, TIMEOUT, Work},
@@ -23,12 +18,6 @@ pub(super) struct Execution {
     turn: u32,
 }
 
-/// A moment of a work, unless that took another way meanwhile.
-pub(super) struct Turn {
-    pub(super) work: u64,
-    pub(super) turn: u32,
-}
-
 /// The end that a work comes to instead of the planned one, so many milliseconds from now.
 struct Ending {
     end: End,
@@ -41,26 +30,21 @@ enum Move {
 }
 
 impl Agent {
-    pub(super) fn begin_work(&mut self, work: Work, scene: &mut Scene, checker: &mut Checker) -> Verdict {
+    pub(super) fn begin_work(&mut self, work: Work, scene: &mut Scene) -> Verdict {
         scene.note(|| format!("{}: begins {} on {}", self.site.name, work.job.task, work.job.device));
-        checker.begins(&self.site, &work)?;
+        scene.checker.begins(&self.site, &work)?;
         let device = name(&work.job.device);
         let (moves, pause) = match self.site.is_usable(&device) {
             true => draw(scene),
             false => (VecDeque::from([Move::End(gone())]), 10..=1_000),
         };
         self.life().works.insert(work.number, Execution { device, moves, pause: pause.clone(), turn: 0 });
-        self.site.plan(scene, pause, Chore::Proceed { work: work.number, turn: 0 });
+        self.machine.plan(scene, pause, Chore::Proceed { work: work.number, turn: 0 });
         Ok(())
     }
 
     /// The next thing happens on the device; after the last nothing does until somebody ends it.
-    pub(super) fn proceed(
-        &mut self,
-        Turn { work: number, turn }: Turn,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Verdict {
+    pub(super) fn proceed(&mut self, number: u64, turn: u32, scene: &mut Scene) -> Verdict {
         let now = self.now(scene);
         let life = self.life();
         let Some(work) = life.works.get_mut(&number).filter(|work| work.turn == turn) else {
@@ -70,13 +54,13 @@ impl Agent {
             Some(Move::Step(step, status)) => {
                 let pause = work.pause.clone();
                 life.core.stepped(number, Progress { step, status }, now);
-                self.site.plan(scene, pause, Chore::Proceed { work: number, turn });
+                self.machine.plan(scene, pause, Chore::Proceed { work: number, turn });
             }
             Some(Move::End(end)) => {
                 life.works.remove(&number);
                 life.core.ended(number, end, now);
                 scene.note(|| format!("{}: work {number} is over", self.site.name));
-                checker.agent(&self.site).is_over(number);
+                scene.checker.agent(&self.site).is_over(number);
             }
             None => scene.count("work hangs"),
         }
@@ -84,15 +68,15 @@ impl Agent {
     }
 
     /// Something of a killed work runs for a while yet.
-    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn kill(&mut self, number: u64, scene: &mut Scene) {
         scene.count("work killed");
-        checker.agent(&self.site).kills(number);
+        scene.checker.agent(&self.site).kills(number);
         if self.life().doom.take_if(|doom| *doom == Doom::Kill).is_some() {
-            self.site.plan(scene, 0..=3_000, Chore::Crash);
+            self.machine.plan(scene, 0..=3_000, Chore::Crash);
         }
         let ms = if scene.calm { 10..=500 } else { 10..=5_000 };
         self.change_end(number, Ending { end: STOPPED, ms }, scene);
-        let is_replaced = checker.agent(&self.site).is_replaced(number);
+        let is_replaced = scene.checker.agent(&self.site).is_replaced(number);
         if is_replaced && self.planted == Some(Planted::TwoOnOneDevice) {
             let now = self.now(scene);
             self.life().core.ended(number, STOPPED, now);
@@ -117,7 +101,7 @@ impl Agent {
         work.turn += 1;
         work.moves = VecDeque::from([Move::End(end)]);
         let turn = work.turn;
-        self.site.plan(scene, ms, Chore::Proceed { work: number, turn });
+        self.machine.plan(scene, ms, Chore::Proceed { work: number, turn });
     }
 }
 

@@ -1,44 +1,34 @@
 //! N19, N22b, I11: a life of an agent begins with what the disk kept of the one before, and ends in order or without a word.
 
 use super::{Agent, Chore, Life, disk::spool_broke};
-use crate::{
-    checker::{Broken, Checker},
-    fault::Fault,
-    planted::Planted,
-    scene::Scene,
-};
+use crate::{checker::Broken, machine::Calls, planted::Planted, scene::Scene};
 use muster_agent::core::{Core, Drain, Event, EventKind, Found};
 use muster_contract_nodes::{NotACallback, read_event};
 use muster_spool::{Limits, Recovered, Seq, Spool, SpoolError};
-use std::{
-    collections::{BTreeMap, VecDeque},
-    ops::RangeInclusive,
-};
+use std::collections::{BTreeMap, VecDeque};
 
 impl Agent {
     /// Opens the spool and hands what it holds to a new core. False: the disk does not let it; it is tried again.
-    pub(super) fn open(&mut self, scene: &mut Scene, checker: &mut Checker) -> Result<bool, Broken> {
+    pub(super) fn open(&mut self, scene: &mut Scene) -> Result<bool, Broken> {
         let (mut spool, recovered) = match Spool::open(self.disk.clone(), LIMITS) {
             Ok(opened) => opened,
-            Err(error) => return self.cannot_open(error, scene, checker),
+            Err(error) => return self.cannot_open(error, scene),
         };
         if recovered.cut.is_some() {
             scene.count("torn end cut");
         }
         // Nothing is unsynced yet: this only tells the last number that was given.
         let last = spool.sync().map_err(spool_broke)?;
-        checker.agent(&self.site).reopened(&recovered, last)?;
+        scene.checker.agent(&self.site).reopened(&recovered, last)?;
         let found = self.found(recovered, last)?;
-        let new_id = format!("{}-{}", self.site.name, self.site.incarnation);
+        let new_id = format!("{}-{}", self.site.name, self.machine.incarnation);
         let core = Core::new(self.settings.clone(), &new_id, found, self.now(scene));
         let core = core.map_err(|error| Broken::new("spool_unreadable", error.to_string()))?;
         self.life = Some(Life {
             core,
             spool,
-            requests: BTreeMap::new(),
+            calls: Calls::new(),
             works: BTreeMap::new(),
-            wakes_at: None,
-            rounds: 0,
             is_sync_planned: false,
             news: VecDeque::new(),
             doom: None,
@@ -48,16 +38,11 @@ impl Agent {
         Ok(true)
     }
 
-    fn cannot_open(
-        &mut self,
-        error: SpoolError,
-        scene: &mut Scene,
-        checker: &mut Checker,
-    ) -> Result<bool, Broken> {
+    fn cannot_open(&mut self, error: SpoolError, scene: &mut Scene) -> Result<bool, Broken> {
         scene.count("spool not opened");
-        self.site.up = false;
-        self.trouble(&error, scene, checker)?;
-        self.start_again(scene, 500..=5_000);
+        self.machine.up = false;
+        self.trouble(&error, scene)?;
+        self.machine.plan_restart(scene, 500..=5_000);
         Ok(false)
     }
 
@@ -111,20 +96,20 @@ pub(super) struct Leaving {
 
 impl Agent {
     /// Asks it to end.
-    pub(in crate::node) fn ask_to_leave(&self, scene: &mut Scene) {
+    pub(crate) fn ask_to_leave(&self, scene: &mut Scene) {
         let drain = if scene.dice.chance(500) { Drain::Finish } else { Drain::HandBack };
-        self.site.plan(scene, 0..=100, Chore::Leave(drain));
+        self.machine.plan(scene, 0..=100, Chore::Leave(drain));
     }
 
-    pub(super) fn begin_to_leave(&mut self, drain: Drain, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn begin_to_leave(&mut self, drain: Drain, scene: &mut Scene) {
         scene.count("agent drained");
         scene.note(|| format!("{}: is asked to end ({drain:?})", self.site.name));
         let now = self.now(scene);
-        checker.agent(&self.site).drains();
+        scene.checker.agent(&self.site).drains();
         let life = self.life();
         life.core.drain(drain, now);
         life.leaving.get_or_insert(Leaving { is_hopeless: false });
-        self.site.plan(scene, 2_000..=40_000, Chore::LoseHope);
+        self.machine.plan(scene, 2_000..=40_000, Chore::LoseHope);
     }
 
     pub(super) fn lose_hope(&mut self) {
@@ -134,7 +119,7 @@ impl Agent {
     }
 
     /// Ends once nothing runs and everything was taken, or is not worth waiting for.
-    pub(super) fn leave_if_due(&mut self, scene: &mut Scene, checker: &mut Checker) -> Result<bool, Broken> {
+    pub(super) fn leave_if_due(&mut self, scene: &mut Scene) -> Result<bool, Broken> {
         let life = self.life();
         let is_due = life
             .leaving
@@ -144,16 +129,16 @@ impl Agent {
             return Ok(false);
         }
         if let Ok(last) = life.spool.sync() {
-            checker.agent(&self.site).synced(last)?;
+            scene.checker.agent(&self.site).synced(last)?;
         }
         scene.count("agent left");
         scene.note(|| format!("{}: has ended in order", self.site.name));
         let has_power = !self.disk.is_powerless();
-        self.die(scene, checker);
+        self.die(scene);
         if !has_power {
             self.disk.crash(&mut |limit| scene.dice.below(limit));
         }
-        self.start_again(scene, if scene.calm { 100..=1_000 } else { 500..=60_000 });
+        self.machine.plan_restart(scene, if scene.calm { 100..=1_000 } else { 500..=60_000 });
         Ok(true)
     }
 }
@@ -168,50 +153,33 @@ pub(super) enum Doom {
 }
 
 impl Agent {
-    /// The process dies, or the power goes; what the disk then keeps of what was not synced is left to the dice.
-    ///
-    /// In half of all cases that happens at the next moment at which something waits for the disk, or for its death.
-    pub(in crate::node) fn crash(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        match (&mut self.life, scene.dice.below(4)) {
-            (Some(life), 0) => life.doom = Some(Doom::Sync),
-            (Some(life), 1) => life.doom = Some(Doom::Kill),
-            _ => self.end_badly(scene, checker),
-        }
-    }
-
-    pub(super) fn meet_doom(&mut self, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn meet_doom(&mut self, scene: &mut Scene) {
         if !scene.calm {
             scene.count("node crashed at a chosen moment");
-            self.end_badly(scene, checker);
-            self.start_again(scene, 500..=60_000);
+            self.end_badly(scene);
+            self.machine.plan_restart(scene, 500..=60_000);
         }
     }
 
-    fn end_badly(&mut self, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn end_badly(&mut self, scene: &mut Scene) {
         if scene.dice.chance(500) {
-            self.lose_power(scene, checker);
+            self.lose_power(scene);
         } else {
-            self.die(scene, checker);
+            self.die(scene);
         }
     }
 
     /// Ends the life without a word; what was written to the disk stays.
-    pub(super) fn die(&mut self, scene: &mut Scene, checker: &mut Checker) {
-        for request in self.life.take().into_iter().flat_map(|life| life.requests.into_values()) {
-            request.ticket.broken.set(scene.dice.chance(500));
-        }
-        self.site.go_down();
-        checker.agent(&self.site).died();
+    pub(super) fn die(&mut self, scene: &mut Scene) {
+        self.life.take().into_iter().for_each(|life| life.calls.break_off(scene));
+        self.machine.go_down();
+        scene.checker.agent(&self.site).died();
     }
 
-    pub(super) fn lose_power(&mut self, scene: &mut Scene, checker: &mut Checker) {
+    pub(super) fn lose_power(&mut self, scene: &mut Scene) {
         scene.count("node lost power");
         scene.note(|| format!("{}: loses power", self.site.name));
-        self.die(scene, checker);
+        self.die(scene);
         self.disk.crash(&mut |limit| scene.dice.below(limit));
-    }
-
-    pub(super) fn start_again(&self, scene: &mut Scene, ms: RangeInclusive<i64>) {
-        self.site.plan_fault(scene, ms, Fault::Restart);
     }
 }

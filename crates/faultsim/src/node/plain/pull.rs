@@ -1,7 +1,7 @@
 //! N1, N9, N14: asking for work, and what an answer means to a node.
 
 use super::{Chore, PATIENCE_MS, Plain, Style, wire};
-use crate::{plan::WAIT_MAX, scene::Scene};
+use crate::{machine::patience, plan::WAIT_MAX, scene::Scene};
 use muster_contract_nodes::{Attached, write_pull};
 use muster_model::{
     Ask, DeviceReport, JobId, Millis, Pull, PullReply, Rejection, Reply, ReportKind, RunSummary,
@@ -40,20 +40,18 @@ impl Plain {
         };
         let devices = pull.devices.as_ref().map(|devices| devices.iter().map(attached).collect::<Vec<_>>());
         let body = write_pull(pull.worker.as_str(), max, wait, devices.as_deref());
-        let Some(command) = self.understood(wire::read_pull_request(&body, &pull, wait)) else {
+        let Some(command) = scene.understood(wire::read_pull_request(&body, &pull, wait)) else {
             return;
         };
         let ticket = self.site.ask(scene, command, wait);
-        let waits = wait.map_or(0, |wait| wait.0);
-        let patience = waits + PATIENCE_MS.start()..=waits + PATIENCE_MS.end();
-        self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, patience(PATIENCE_MS, wait), Chore::GiveUp(ticket.exchange));
         self.pulling = Some(ticket);
     }
 
     pub(super) fn pulled(&mut self, result: Result<Reply, Rejection>, scene: &mut Scene) {
         if let Ok(reply) = result.map(Pull::reply) {
             let work = wire::pulled(&reply, scene.plan.settings.attempt_timeout, scene.now);
-            if self.understood(work).is_some() {
+            if scene.understood(work).is_some() {
                 self.follow(&reply, scene);
             }
         }
@@ -62,7 +60,7 @@ impl Plain {
             (true, _) | (_, Style::Rpc) => 1_000..=6_000,
             (false, _) => 20..=1_500,
         };
-        self.site.plan(scene, pause, Chore::Pull);
+        self.machine.plan(scene, pause, Chore::Pull);
     }
 
     fn follow(&mut self, reply: &PullReply, scene: &mut Scene) {

@@ -25,7 +25,7 @@ impl Plain {
             lease: lease(scene),
         };
         self.call(Call::Claim, command, scene);
-        self.site.plan(scene, 1_000..=5_000, Chore::Claim);
+        self.machine.plan(scene, 1_000..=5_000, Chore::Claim);
     }
 
     /// Prolongs the claim on work that is still here.
@@ -36,7 +36,7 @@ impl Plain {
         };
         let command = Command::Renew { task, worker: self.site.name.clone(), lease: lease(scene) };
         self.call(Call::Renew { number }, command, scene);
-        self.site.plan(scene, RENEW_MS, Chore::Renew(number));
+        self.machine.plan(scene, RENEW_MS, Chore::Renew(number));
     }
 
     pub(super) fn conclude(&mut self, work: &Work, scene: &mut Scene) {
@@ -83,7 +83,7 @@ impl Plain {
         let Some(number) = taken.filter(|work| work.task == row.id).map(|work| work.number).next() else {
             return;
         };
-        self.site.plan(scene, RENEW_MS, Chore::Renew(number));
+        self.machine.plan(scene, RENEW_MS, Chore::Renew(number));
     }
 
     /// The claim is lost: whatever became of the work, it is no longer ours.
@@ -107,7 +107,7 @@ impl Plain {
 
     fn call(&mut self, call: Call, command: Command, scene: &mut Scene) {
         let ticket = self.site.ask(scene, command, None);
-        self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
         self.calls.insert(ticket.exchange, call);
     }
 }

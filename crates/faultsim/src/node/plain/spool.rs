@@ -30,7 +30,7 @@ impl Plain {
             kind,
         };
         self.spool.push_back(Spooled { report: Box::new(report), exchange: None });
-        if self.site.up {
+        if self.machine.up {
             self.pump(scene);
         }
     }
@@ -70,12 +70,12 @@ impl Plain {
                 scene.count("report resent with a new timestamp");
                 set_time(&mut report, scene.now);
             }
-            let Some(command) = self.understood(wire::read_callback(&write_callback(&report), &report))
+            let Some(command) = scene.understood(wire::read_callback(&write_callback(&report), &report))
             else {
                 return;
             };
             let ticket = self.site.ask(scene, command, None);
-            self.site.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+            self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
             self.spool[place].exchange = Some(ticket.exchange);
         }
     }
@@ -109,7 +109,7 @@ impl Plain {
             ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
         };
         let other = Report { kind, ..report.clone() };
-        if let Some(command) = self.understood(wire::read_callback(&write_callback(&other), &other)) {
+        if let Some(command) = scene.understood(wire::read_callback(&write_callback(&other), &other)) {
             self.site.ask(scene, command, None);
         }
     }

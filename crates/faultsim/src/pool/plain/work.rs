@@ -2,6 +2,7 @@
 
 use super::{Call, Chore, Plain};
 use crate::{
+    machine::{PATIENCE_MS, patience},
     pool::{
         rig::{Content, Draft, Nature, key_named, result},
         wire::Refused,
@@ -38,8 +39,7 @@ impl Plain {
         };
         let wait = Self::wait(scene);
         let ticket = self.rig.ask(scene, command, wait);
-        let waits = wait.map_or(0, |wait| wait.0);
-        self.rig.plan(scene, (waits + 2_000, waits + 5_000), Chore::GiveUp(ticket.exchange));
+        self.machine.plan(scene, patience(PATIENCE_MS, wait), Chore::GiveUp(ticket.exchange));
         self.asking = Some(ticket);
     }
 
@@ -60,13 +60,13 @@ impl Plain {
         let lease = scene.plan.settings.pool.lease.0.min(60_000);
         let span = match self.rig.nature {
             // It comes back when its lease is just over, or at any other time.
-            Nature::Slow if !scene.calm && scene.dice.chance(700) => (lease, lease + 400),
-            Nature::Slow if !scene.calm => (lease / 2, lease * 2),
+            Nature::Slow if !scene.calm && scene.dice.chance(700) => lease..=lease + 400,
+            Nature::Slow if !scene.calm => lease / 2..=lease * 2,
             Nature::Idle if !scene.calm => return,
-            Nature::Swapping if !scene.calm => (0, 50),
-            _ => scene.plan.pool.as_ref().map_or((200, 2_000), |plan| plan.work_ms),
+            Nature::Swapping if !scene.calm => 0..=50,
+            _ => scene.plan.pool.as_ref().map_or(200..=2_000, |plan| plan.work_ms.clone()),
         };
-        self.rig.plan(scene, span, Chore::Done(handout.assignment));
+        self.machine.plan(scene, span, Chore::Done(handout.assignment));
     }
 
     /// An assignment is done: what came of it is handed in, by itself or with the question for more.
@@ -89,7 +89,7 @@ impl Plain {
         self.show_life(worker, scene);
         if let Some(work) = self.works.get_mut(&id) {
             work.is_silent = false;
-            self.rig.plan(scene, (50, 1_000), Chore::Done(id));
+            self.machine.plan(scene, 50..=1_000, Chore::Done(id));
         }
     }
 
@@ -115,7 +115,7 @@ impl Plain {
             }
             if let Some(work) = self.works.get_mut(&id) {
                 work.result = None;
-                self.rig.plan(scene, (200, 3_000), Chore::Done(id));
+                self.machine.plan(scene, 200..=3_000, Chore::Done(id));
             }
             return;
         }
@@ -123,7 +123,7 @@ impl Plain {
             self.past.push_back(result);
             self.past.truncate(PAST_MAX);
         }
-        self.want_more((0, 500), scene);
+        self.want_more(0..=500, scene);
     }
 
     fn question(&self, worker: PoolWorkerId, start: bool) -> PoolWork {
@@ -164,7 +164,7 @@ impl Plain {
         if scene.calm {
             return;
         }
-        self.rig.plan(scene, (2_000, 15_000), Chore::Relapse);
+        self.machine.plan(scene, 2_000..=15_000, Chore::Relapse);
         let mischief = scene.plan.pool.as_ref().map_or(0, |plan| plan.mischief);
         let Some(worker) = self.id.filter(|_| scene.dice.chance(mischief)) else {
             return;
