@@ -228,8 +228,9 @@ impl World {
             if self.scene.now > deadline || self.step()?.is_none() {
                 let unrest: Vec<String> = self.nodes.iter().map(Node::unrest).collect();
                 let (open, farm, pool) = (self.checker.unrest(), self.farm.unrest(), self.pool.unrest());
+                let restless = self.restless();
                 return broken("never_comes_to_rest", || {
-                    format!("{open}; {}; {farm}; {pool}", unrest.join("; "))
+                    format!("not quiet: {restless:?}; {open}; {}; {farm}; {pool}", unrest.join("; "))
                 });
             }
         }
@@ -244,12 +245,20 @@ impl World {
     }
 
     fn is_quiet(&self) -> bool {
-        self.coordinator.life().is_some_and(|life| life.is_idle())
-            && self.checker.is_quiet()
-            && self.is_farm_quiet()
-            && self.is_pool_quiet()
-            && self.clients.is_quiet()
-            && self.nodes.iter().all(Node::is_quiet)
+        self.restless().is_empty()
+    }
+
+    /// Parts of the world that still have something to do.
+    fn restless(&self) -> Vec<&'static str> {
+        let parts = [
+            ("coordinator", self.coordinator.life().is_some_and(|life| life.is_idle())),
+            ("runs", self.checker.is_quiet()),
+            ("sessions", self.is_farm_quiet()),
+            ("pool", self.is_pool_quiet()),
+            ("clients", self.clients.is_quiet()),
+            ("nodes", self.nodes.iter().all(Node::is_quiet)),
+        ];
+        parts.iter().filter(|(_, is_quiet)| !is_quiet).map(|(part, _)| *part).collect()
     }
 
     /// Whether every job that somebody could do has ended, and every result is where it belongs.
