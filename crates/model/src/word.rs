@@ -1,4 +1,4 @@
-//! Enums whose variants have a word: in tables, on the wire, in labels of metrics.
+//! Macros for what follows from the declaration of a type.
 
 /// Declares an enum with the word of each variant beside it.
 ///
@@ -38,4 +38,26 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// Shows these types in debug output as their text form.
+macro_rules! debug_as_display {
+    ($($type:ty),*) => {$(
+        impl core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+/// Makes the content of these variants their enum.
+macro_rules! from_contents {
+    ($type:ident: $($variant:ident($content:ty)),*) => {$(
+        impl From<$content> for $type {
+            fn from(content: $content) -> Self {
+                Self::$variant(content)
+            }
+        }
+    )*};
 }

@@ -1,9 +1,9 @@
-//! Filters, pages and counts of readers.
+//! Filters, pages, views and counts of readers.
 
-use crate::{FeedEntry, StoreError};
+use crate::FeedEntry;
 use muster_model::{
-    JobId, JobRecord, JobStatus, LaneStatus, Name, PoolJobId, ScheduleId, ScheduleRecord, SessionId, TaskId,
-    TaskStatus, Timestamp, WorkerRecord,
+    AssignmentRecord, ChunkState, JobId, JobRecord, JobStatus, LaneStatus, Name, PoolEndRecord, PoolJobId,
+    PoolJobRecord, PoolJobStatus, SessionId, TaskId, TaskStatus, Timestamp, UserId, WorkerRecord,
 };
 
 /// Start and length of a page.
@@ -108,16 +108,6 @@ pub struct FeedPage {
     pub oldest: u64,
 }
 
-/// Reads about schedules. Every list is paged; every call sees one consistent state.
-#[allow(clippy::missing_errors_doc, reason = "each fails when the database does, and only then")]
-pub trait ScheduleReader: Send + Sync {
-    /// Schedules by id, so the oldest first.
-    fn schedules(&self, page: &Cursor) -> Result<Page<ScheduleRecord>, StoreError>;
-
-    /// One schedule.
-    fn schedule(&self, id: ScheduleId) -> Result<Option<ScheduleRecord>, StoreError>;
-}
-
 /// Every worker and every device at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetView {
@@ -167,16 +157,6 @@ pub struct OpenCounts<T> {
     pub oldest: Option<(T, Timestamp)>,
 }
 
-/// Reads about everything at once. Every call sees one consistent state.
-#[allow(clippy::missing_errors_doc, reason = "each fails when the database does, and only then")]
-pub trait OverviewReader: Send + Sync {
-    /// The whole fleet.
-    fn fleet(&self) -> Result<FleetView, StoreError>;
-
-    /// What has not ended.
-    fn backlog(&self) -> Result<Backlog, StoreError>;
-}
-
 impl<T> Default for OpenCounts<T> {
     fn default() -> Self {
         Self { pending: 0, running: 0, paused: 0, oldest: None }
@@ -185,3 +165,55 @@ impl<T> Default for OpenCounts<T> {
 
 /// No index knows which jobs of the pool wait: so many are looked at, some milliseconds' worth.
 pub const POOL_JOBS_LOOKED_AT: u64 = 10_000;
+
+/// Which chunks.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkFilter {
+    /// Only in this state.
+    pub state: Option<ChunkState>,
+    /// Only of this session.
+    pub session: Option<SessionId>,
+}
+
+/// Which lines of the diagnostics log.
+#[derive(Clone, Debug, Default)]
+pub struct DiagnosticFilter {
+    /// Only of this session.
+    pub session: Option<SessionId>,
+    /// Only of this worker.
+    pub worker: Option<Name>,
+}
+
+/// A job and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolJobView {
+    /// As it was handed in.
+    pub job: PoolJobRecord,
+    /// True if somebody has it.
+    pub running: bool,
+    /// Exit of the program.
+    pub end: Option<PoolEndRecord>,
+    /// The assignment whose result is the job's, with that result.
+    pub result: Option<AssignmentRecord>,
+}
+
+/// Which jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PoolJobFilter {
+    /// Only of this client.
+    pub client: Option<UserId>,
+    /// Only with this status.
+    pub status: Option<PoolJobStatus>,
+}
+
+impl PoolJobView {
+    /// Where the job stands.
+    #[must_use]
+    pub fn status(&self) -> PoolJobStatus {
+        match &self.end {
+            Some(end) => end.status,
+            None if self.running => PoolJobStatus::Running,
+            None => PoolJobStatus::Queued,
+        }
+    }
+}

@@ -20,9 +20,6 @@ use muster_store::Loaded;
 use std::slice::Chunks;
 
 /// Reads all live rows, in the order that [`muster_store::Writer::load`] asks for.
-///
-/// # Errors
-/// When the database fails, or a row makes no sense.
 pub fn load(connection: &dyn Sql, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
     let mut rows = Handover { connection, sink };
     rows.all("ORDER BY id", |worker: WorkerRecord| Loaded::Worker(worker))?;

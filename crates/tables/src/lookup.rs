@@ -59,9 +59,6 @@ pub fn plan(keys: &[Key]) -> Vec<LookupPlan<'_>> {
 }
 
 /// Finds the facts that exist for these keys, one query for each.
-///
-/// # Errors
-/// When the database fails, or a row makes no sense.
 pub fn facts(connection: &dyn Sql, keys: &[Key]) -> Result<Facts, Fault> {
     let mut facts = Facts::default();
     for plan in plan(keys) {
@@ -77,9 +74,6 @@ pub fn facts(connection: &dyn Sql, keys: &[Key]) -> Result<Facts, Fault> {
 
 impl LookupKind {
     /// Hands over what [`Self::key`]'s columns must hold, in their order; not at all where no column can hold it.
-    ///
-    /// # Errors
-    /// When `take` fails.
     pub fn values(
         &self,
         key: &Key,
@@ -89,9 +83,6 @@ impl LookupKind {
     }
 
     /// Adds the fact of a row, if it is one.
-    ///
-    /// # Errors
-    /// When the row makes no sense.
     pub fn read(&self, row: &dyn Cells, facts: &mut Facts) -> Result<(), Fault> {
         if let Some((key, fact)) = (self.read)(row)? {
             facts.insert(key, fact);

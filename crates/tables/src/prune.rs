@@ -10,9 +10,6 @@ use muster_model::{AssignmentId, JobId, SessionId, Timestamp};
 use muster_store::Cutoffs;
 
 /// Deletes a bounded number of rows of each kind; answers whether more remains.
-///
-/// # Errors
-/// When the database fails.
 pub fn prune(connection: &dyn Sql, cutoffs: &Cutoffs, walk: &mut Walk) -> Result<bool, Fault> {
     let mut more = prune_jobs(connection, cutoffs.history)?;
     more |= walk.prune(connection, cutoffs.history)?;

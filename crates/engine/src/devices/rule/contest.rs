@@ -68,7 +68,6 @@ mod tests {
     fn two_who_report_one_device_are_told() {
         check(
             "
-
             0s    pull PC-01 max=0 devices=d1,d2
             10s   pull PC-02 max=0 devices=d1,d2    -> nothing => nothing
             11s   explain device d1                 => no_work
@@ -93,7 +92,6 @@ mod tests {
     fn a_device_that_moves_is_no_contest() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             0s   pull PC-02 max=0 devices=e1
             5s   pull PC-01 max=0 devices=

@@ -1,6 +1,6 @@
-//! Our record of who runs things, and what each job holds for it.
+//! Workers and their lanes, and the directories they are found in.
 
-use super::{LaneIx, TaskRef};
+use super::TaskRef;
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use alloc::{
 };
 use core::hash::BuildHasher;
 use hashbrown::HashTable;
-use muster_model::{JobId, Name, SecretRecord, ShareCounts, TaskId, Timestamp};
+use muster_model::{Attachment, JobId, Labels, Name, SecretRecord, ShareCounts, TaskId, Timestamp};
 
 /// A worker's number; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,7 +162,7 @@ impl Named for Worker {
     }
 }
 
-impl Named for super::Lane {
+impl Named for Lane {
     fn name(&self) -> &Name {
         &self.name
     }
@@ -212,7 +212,7 @@ impl Directory<Worker> {
     }
 }
 
-impl Directory<super::Lane> {
+impl Directory<Lane> {
     pub(crate) fn ix(&self, name: &Name) -> Option<LaneIx> {
         self.find(name).map(LaneIx)
     }
@@ -232,16 +232,105 @@ impl core::ops::IndexMut<WorkerIx> for Directory<Worker> {
     }
 }
 
-impl core::ops::Index<LaneIx> for Directory<super::Lane> {
-    type Output = super::Lane;
+impl core::ops::Index<LaneIx> for Directory<Lane> {
+    type Output = Lane;
 
-    fn index(&self, ix: LaneIx) -> &super::Lane {
+    fn index(&self, ix: LaneIx) -> &Lane {
         self.at(ix.0)
     }
 }
 
-impl core::ops::IndexMut<LaneIx> for Directory<super::Lane> {
-    fn index_mut(&mut self, ix: LaneIx) -> &mut super::Lane {
+impl core::ops::IndexMut<LaneIx> for Directory<Lane> {
+    fn index_mut(&mut self, ix: LaneIx) -> &mut Lane {
         self.at_mut(ix.0)
+    }
+}
+
+/// A lane's number; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LaneIx(pub(crate) u32);
+
+/// A device.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) name: Name,
+    pub(crate) handle: Name,
+    pub(crate) worker: WorkerIx,
+    pub(crate) attachment: Attachment,
+    /// Out of service (Q11).
+    pub(crate) failed: bool,
+    /// The live lease on it.
+    pub(crate) busy: Option<TaskRef>,
+    /// Since when it is not usable; `None` exactly while it is.
+    pub(crate) offline_since: Option<Timestamp>,
+    /// Its rows in active jobs (and, until the next one comes, in jobs before them).
+    pub(crate) rows: Rows,
+    pub(crate) labels: Option<Box<Labels>>,
+    pub(crate) note: Option<Box<str>>,
+    pub(crate) created_at: Timestamp,
+    /// The worker that lost it last to another one while still reporting it, and the time. Not durable, and rare.
+    pub(crate) taken: Option<Box<(WorkerIx, Timestamp)>>,
+}
+
+/// The rows of a lane, the first of them without a place on the heap: one is the rule.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    first: Option<LaneRow>,
+    more: Vec<LaneRow>,
+}
+
+impl Rows {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LaneRow> {
+        self.first.iter().chain(&self.more)
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&LaneRow) -> bool) {
+        self.more.retain(|row| keep(row));
+        if self.first.as_ref().is_some_and(|row| !keep(row)) {
+            self.first = self.more.pop();
+        }
+    }
+
+    fn set(&mut self, row: LaneRow) {
+        match self.first.iter_mut().chain(&mut self.more).find(|known| known.task.job == row.task.job) {
+            Some(known) => *known = row,
+            None => match self.first {
+                None => self.first = Some(row),
+                Some(_) => self.more.push(row),
+            },
+        }
+    }
+}
+
+/// State of a job on a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LaneRow {
+    pub(crate) task: TaskRef,
+    pub(crate) state: RowState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowState {
+    Pending,
+    Running,
+    Ended,
+}
+
+impl Lane {
+    pub(crate) fn row(&self, job: u64) -> Option<LaneRow> {
+        self.rows.iter().find(|row| row.task.job == job).copied()
+    }
+
+    pub(crate) fn set_row(&mut self, row: LaneRow) {
+        self.rows.set(row);
+    }
+
+    /// True if its latest row is the one with this ordinal.
+    pub(crate) fn row_is(&self, ordinal: u32) -> bool {
+        self.rows.iter().any(|row| row.task.ordinal == ordinal && row.state == RowState::Ended)
+    }
+
+    pub(crate) fn is_online(&self) -> bool {
+        self.offline_since.is_none()
     }
 }
