@@ -205,20 +205,6 @@ fn a_manifest_is_replaced_in_one_step() {
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 5);
 }
 
-/// S24: the order in which a directory lists its files, and how often it was merged, change nothing.
-#[test]
-fn the_order_of_the_directory_does_not_matter() {
-    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    (1..=200).for_each(|chunk| drop(put(one.path(), [chunk * 7, chunk * 7 + 20], chunk)));
-    (1..=200).rev().for_each(|chunk| drop(put(other.path(), [chunk * 7, chunk * 7 + 20], chunk)));
-    merge(one.path());
-    merge(other.path());
-    merge(other.path());
-    for file in ["manifest.json", "manifest_merge.log"] {
-        assert_eq!(fs::read(one.path().join(file)).unwrap(), fs::read(other.path().join(file)).unwrap());
-    }
-}
-
 /// S24: a verification hashes every fragment again and names what is not as it was.
 #[test]
 fn a_verification_names_what_differs() {

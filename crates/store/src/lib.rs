@@ -18,8 +18,8 @@ pub use memory::{Failure, MemoryStore};
 use muster_model::{Facts, Key, Timestamp};
 pub use query::{
     ARTIFACT_MARK, Backlog, ChunkFilter, CountedJob, Cursor, DiagnosticFilter, FeedPage, FleetView,
-    JobCounts, JobFilter, LaneFilter, LaneView, OpenCounts, POOL_JOBS_LOOKED_AT, Page, PoolJobFilter,
-    PoolJobView, TARGET_WORKERS_MAX, TaskFilter, WorkerSummary,
+    JobCounts, JobFilter, LaneFilter, LaneView, OpenCounts, POOL_JOBS_LOOKED_AT, Page, Pages, PoolJobFilter,
+    PoolJobView, TARGET_WORKERS_MAX, TaskFilter, WorkerSummary, pages,
 };
 pub use reader::{AccountReader, FrameReader, OverviewReader, PoolReader, Reader, ScheduleReader};
 

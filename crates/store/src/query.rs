@@ -5,6 +5,7 @@ use muster_model::{
     AssignmentRecord, ChunkState, JobId, JobRecord, JobStatus, LaneStatus, Name, PoolEndRecord, PoolJobId,
     PoolJobRecord, PoolJobStatus, SessionId, TaskId, TaskStatus, Timestamp, UserId, WorkerRecord,
 };
+use std::marker::PhantomData;
 
 /// Start and length of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,52 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Cursor of the next page; `None`: this was the last.
     pub next: Option<String>,
+}
+
+/// A list that is read to its end, page by page.
+pub struct Pages<T, R> {
+    /// The next page; `None` after the last.
+    cursor: Option<Cursor>,
+    read: R,
+    items: PhantomData<fn() -> T>,
+}
+
+/// Reads a list page by page, so many items at a time.
+pub fn pages<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>>(limit: u32, read: R) -> Pages<T, R> {
+    Pages { cursor: Some(Cursor { after: None, limit }), read, items: PhantomData }
+}
+
+impl<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>> Pages<T, R> {
+    /// True if the last page was read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.cursor.is_none()
+    }
+
+    /// Reads all items that are left.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub fn all(self) -> Result<Vec<T>, StoreError> {
+        let mut items = Vec::new();
+        for page in self {
+            items.extend(page?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>> Iterator for Pages<T, R> {
+    type Item = Result<Vec<T>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cursor = self.cursor.take()?;
+        let read = (self.read)(&cursor);
+        Some(read.map(|Page { items, next }| {
+            self.cursor = next.map(|after| Cursor { after: Some(after), limit: cursor.limit });
+            items
+        }))
+    }
 }
 
 /// Which jobs.

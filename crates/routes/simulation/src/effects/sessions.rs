@@ -1,20 +1,17 @@
 //! The files that tell of a session as a whole: read from the store, page by page, and written (S21).
 
 use super::{Runner, Trouble, Wish};
-use crate::{
-    output::{AcceptedRange, OutputError, SessionFiles},
-    pages::{pages, small_pages},
-};
+use crate::output::{AcceptedRange, OutputError, SessionFiles};
 use muster_manifest::{GivenUpRange, MergeReport};
 use muster_model::{
     FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord, SkippedRange,
     ask::frames::Merged,
 };
-use muster_store::{Reader, StoreError};
+use muster_store::{Reader, StoreError, pages};
 use std::collections::{HashMap, HashSet};
 
-/// What the store knows of a session.
-struct Known {
+/// A session as the store has it.
+struct StoredSession {
     files: SessionFiles,
     /// All frames are done or given up and it has not ended: its manifest is due.
     is_mergeable: bool,
@@ -69,7 +66,7 @@ impl Runner {
         let skipped = skipped_ranges(session, &report, &accepted);
         let out: HashSet<u64> = skipped.iter().map(|range| range.chunk).collect();
         accepted.retain(|chunk, _| !out.contains(chunk));
-        if self.assembles {
+        if self.simulation.0.settings.assemble {
             match self.on_disk(move |root| root.assemble(&known.files, &accepted)).await {
                 // The frames are delivered all the same: the chunks have them. A session must not wait for ever.
                 Err(Trouble::Output(error)) => {
@@ -81,44 +78,40 @@ impl Runner {
         Ok(Merge::Written { skipped })
     }
 
-    async fn read_session(&self, session: &SessionId) -> Result<Option<Known>, Trouble> {
+    async fn read_session(&self, session: &SessionId) -> Result<Option<StoredSession>, Trouble> {
         let id = session.clone();
         let read = move |reader: &dyn Reader| {
             let Some(record) = reader.session(&id)? else { return Ok(None) };
-            let mut replays = Vec::new();
-            pages(|page| reader.replays(&id, page), |replay| replays.push(replay))?;
+            let replays = pages(PAGE_ITEMS, |page| reader.replays(&id, page)).all()?;
             let settled_frames = record.completed_frames + record.failed_frames;
             let is_mergeable = !record.status.is_ended() && settled_frames == record.total_frames;
             let given_up = read_given_up(reader, &record)?;
             let (output, total_frames) = (record.output, record.total_frames);
-            Ok(Some(Known {
+            Ok(Some(StoredSession {
                 files: SessionFiles { session: id, output, total_frames, replays, given_up },
                 is_mergeable,
             }))
         };
-        Ok(self.coordinator.read(read).await?)
+        Ok(self.coordinator().read(read).await?)
     }
 
     /// Reads whose fragment counts for each chunk, and writes `completions.jsonl` meanwhile: all results together may be
     /// more than memory holds.
     async fn read_accepted(&self, files: &SessionFiles) -> Result<HashMap<u64, AcceptedRange>, Trouble> {
-        let (files, root, coordinator) = (files.clone(), self.root.clone(), self.coordinator.clone());
+        let (files, root, coordinator) =
+            (files.clone(), self.simulation.0.output.clone(), self.coordinator().clone());
         let read = move |reader: &dyn Reader| {
             let mut accepted = HashMap::new();
             let mut written = root.begin_completions();
             let mut failed: Option<OutputError> = None;
-            small_pages(
-                |page| reader.frame_results(&files.session, page),
-                |task| {
-                    if task.status != FrameTaskStatus::Completed {
-                        return;
-                    }
+            for tasks in pages(RESULTS_PAGE_ITEMS, |page| reader.frame_results(&files.session, page)) {
+                for task in tasks?.into_iter().filter(|task| task.status == FrameTaskStatus::Completed) {
                     if let (Ok(completions), Some(result)) = (&mut written, &task.result) {
                         failed = failed.take().or(completions.add(task.ids.chunk, result).err());
                     }
                     accepted.insert(task.ids.chunk, accepted_range(task));
-                },
-            )?;
+                }
+            }
             let written = failed.map_or(written, Err);
             let shown = written.and_then(|written| {
                 // All servers share the files: whoever does not lead any more leaves them alone.
@@ -126,7 +119,7 @@ impl Runner {
             });
             Ok((accepted, shown))
         };
-        let (accepted, shown) = self.coordinator.read(read).await?;
+        let (accepted, shown) = self.coordinator().read(read).await?;
         shown?.map(|()| accepted).ok_or(Trouble::MayBeOver)
     }
 }
@@ -139,17 +132,16 @@ fn accepted_range(task: FrameTaskRecord) -> AcceptedRange {
 /// The frames that were given up, with the reason. Most sessions have none, and are not read through.
 fn read_given_up(reader: &dyn Reader, record: &SessionRecord) -> Result<Vec<GivenUpRange>, StoreError> {
     let mut given_up = Vec::new();
-    if record.failed_frames > 0 {
-        pages(
-            |page| reader.frame_tasks(&record.id, page),
-            |task| {
-                let frame_range = muster_manifest::FrameRange::new(task.id.start, task.end);
-                if let (FrameTaskStatus::Failed, Some(frame_range)) = (task.status, frame_range) {
-                    let reason = task.error.map_or_else(|| "failed".to_owned(), Into::into);
-                    given_up.push(GivenUpRange { frame_range, reason });
-                }
-            },
-        )?;
+    if record.failed_frames == 0 {
+        return Ok(given_up);
+    }
+    for tasks in pages(PAGE_ITEMS, |page| reader.frame_tasks(&record.id, page)) {
+        for task in tasks?.into_iter().filter(|task| task.status == FrameTaskStatus::Failed) {
+            if let Some(frame_range) = muster_manifest::FrameRange::new(task.id.start, task.end) {
+                let reason = task.error.map_or_else(|| "failed".to_owned(), Into::into);
+                given_up.push(GivenUpRange { frame_range, reason });
+            }
+        }
     }
     Ok(given_up)
 }
@@ -169,3 +161,7 @@ fn skipped_ranges(
     };
     report.skipped.iter().filter_map(range).collect()
 }
+
+const PAGE_ITEMS: u32 = 1000;
+/// Few at a time: each result may be as large as a request body.
+const RESULTS_PAGE_ITEMS: u32 = 16;

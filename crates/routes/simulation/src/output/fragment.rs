@@ -1,11 +1,10 @@
 //! The files of a task, and the fragments that are accepted of them (S5, S21).
 
 use super::{
-    OutputRoot, TaskFiles,
+    OutputError, OutputRoot, PathFault, TaskFiles,
     directory::{A_LINK, Directory},
-    entry::{Entry, checked_worker},
-    error::{OutputError, PathFault},
     path::parts,
+    quarantine::{Entry, checked_worker},
 };
 use muster_manifest::FragmentName;
 use muster_model::Name;

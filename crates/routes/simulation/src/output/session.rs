@@ -1,12 +1,11 @@
 //! What is said of a session as a whole: `session.json` as it goes, `manifest.json` when it is done (S21).
 
 use super::{
-    OutputRoot,
+    OutputError, OutputRoot,
     directory::Directory,
-    entry::Entry,
-    error::OutputError,
     fragment::{META, as_fault, fragment_file},
     part::Part,
+    quarantine::Entry,
 };
 use muster_contract_simulation::SubmittedResult;
 use muster_manifest::{

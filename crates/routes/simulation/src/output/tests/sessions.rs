@@ -1,6 +1,6 @@
 //! S21: session.json as it goes, manifest.json when all is done.
 
-use super::super::{AcceptedRange, OutputError, PathFault, SessionFiles, crash};
+use super::super::{AcceptedRange, OutputError, PathFault, SessionFiles, directory::crash};
 use super::*;
 use muster_manifest::GivenUpRange;
 use muster_model::{FrameRange, ReplayRecord};

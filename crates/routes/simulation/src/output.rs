@@ -16,28 +16,23 @@
 
 mod assemble;
 mod audit;
-mod crash;
 mod directory;
-mod entry;
-mod error;
 mod fragment;
-mod moving;
 mod part;
 mod path;
 mod quarantine;
 mod session;
-mod walk;
 
 #[cfg(test)]
 mod tests;
 
-pub use error::{OutputError, PathFault};
+pub(crate) use audit::hex;
+pub use path::{OutputError, PathFault};
 pub use session::{AcceptedRange, CompletionsFile, SessionFiles};
-pub(crate) use walk::hex;
 
 use directory::Directory;
-use entry::Entry;
 use part::Parts;
+use quarantine::Entry;
 use std::{
     hash::{BuildHasher, RandomState},
     path::Path,

@@ -1,32 +1,91 @@
-//! Whether granted ids fit together and fit those who hold them (S12, S13).
+//! Checks that workers, sessions, their frames, granted ids and what is set apart fit together (S12, S13).
 
-use super::{
-    agree::each_once,
-    content::{Checkpoint, refuse},
-};
-use crate::checkpoint::moment::state_of_ids;
+use super::{Checkpoint, read::Part, refuse};
+use crate::checkpoint::{gather::fragment_path, moment::state_of_ids};
 use muster_http::Problem;
 use muster_model::{
-    ChunkRecord, ChunkState, EntryId, FrameTaskId, FrameTaskRecord, SessionId, SessionRecord,
+    ChunkRecord, ChunkState, EntryId, FrameTaskId, FrameTaskRecord, FrameTaskStatus, Name, SessionId,
+    SessionRecord, SessionStatus,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+};
+
+/// Checks that all rows fit together.
+pub(super) fn check(checkpoint: &Checkpoint) -> Checked {
+    each_once(&checkpoint.workers, "workers", "workerId", |worker| worker.id.clone())?;
+    each_once(&checkpoint.sessions, "sessions", "sessionId", |session| session.id.clone())?;
+    each_once(&checkpoint.sessions, "sessions", "outputDirectory", |session| session.output.clone())?;
+    each_once(&checkpoint.parts, "tasks", "taskId", |part| part.id.clone())?;
+    each_once(&checkpoint.quarantine, "quarantine", "id", |entry| entry.id.clone())?;
+    let index = Index::of(checkpoint);
+    index.tasks_belong(checkpoint)?;
+    frames_stand_once(checkpoint)?;
+    only_the_fit_hold(checkpoint)?;
+    index.fragments_are_those_of_completed_tasks(checkpoint)?;
+    index.check_ids(checkpoint)
+}
+
+/// Refuses the second of two rows with one key.
+fn each_once<T, K: Eq + Hash>(rows: &[T], list: &str, key: &str, of: impl Fn(&T) -> K) -> Checked {
+    let mut seen = HashSet::new();
+    match rows.iter().position(|row| !seen.insert(of(row))) {
+        Some(index) => Err(refuse(list, index, key, "stands there twice")),
+        None => Ok(()),
+    }
+}
+
+/// Each frame stands in one task; in those of an open or completed session none is missing (S14).
+fn frames_stand_once(checkpoint: &Checkpoint) -> Checked {
+    let mut parts: HashMap<&SessionId, Vec<(usize, &Part)>> = HashMap::new();
+    for (index, part) in checkpoint.parts.iter().enumerate() {
+        parts.entry(&part.id.session).or_default().push((index, part));
+    }
+    for (index, session) in checkpoint.sessions.iter().enumerate() {
+        let mut parts = parts.remove(&session.id).unwrap_or_default();
+        parts.sort_unstable_by_key(|(_, part)| part.range.start);
+        if let Some(pair) = parts.windows(2).find(|pair| pair[0].1.range.end > pair[1].1.range.start) {
+            let detail = format!("overlaps with that of {}", pair[0].1.id);
+            return Err(refuse("tasks", pair[1].0, "frameRange", &detail));
+        }
+        let frames: u64 = parts.iter().map(|(_, part)| part.range.len()).sum();
+        if (session.open || session.status == SessionStatus::Completed) && frames != session.total_frames {
+            let detail = format!("is {}, but its tasks have {frames} frames", session.total_frames);
+            return Err(refuse("sessions", index, "totalFrames", &detail));
+        }
+        for (key, status, said) in [
+            ("completedFrames", FrameTaskStatus::Completed, session.completed_frames),
+            ("failedFrames", FrameTaskStatus::Failed, session.failed_frames),
+        ] {
+            let such = parts.iter().filter(|(_, part)| is(part, &[status]));
+            let frames: u64 = such.map(|(_, part)| part.range.len()).sum();
+            if frames != said {
+                let detail = format!("is {said}, but its {} tasks have {frames}", status.as_str());
+                return Err(refuse("sessions", index, key, &detail));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Who is lost, in quarantine, removed or unknown holds nothing (invariant 11).
+fn only_the_fit_hold(checkpoint: &Checkpoint) -> Checked {
+    let fit = checkpoint.workers.iter().filter(|worker| worker.state.may_work());
+    let fit: HashSet<&Name> = fit.map(|worker| &worker.id).collect();
+    let held = |part: &Part| is(part, &[FrameTaskStatus::Assigned, FrameTaskStatus::Running]);
+    let stray = |part: &Part| held(part) && part.cut.as_ref().is_some_and(|task| !fit.contains(&task.worker));
+    match checkpoint.parts.iter().position(stray) {
+        Some(index) => Err(refuse("tasks", index, "workerId", "is no worker that may hold a task")),
+        None => Ok(()),
+    }
+}
+
+fn is(part: &Part, statuses: &[FrameTaskStatus]) -> bool {
+    part.cut.as_ref().is_some_and(|task| statuses.contains(&task.status))
+}
 
 type Checked = Result<(), Problem>;
-
-/// Checks all ids.
-pub(super) fn check(checkpoint: &Checkpoint) -> Checked {
-    each_once(&checkpoint.chunks, "chunks", "chunkId", |chunk| chunk.ids.chunk)?;
-    each_once(&checkpoint.replays, "replays", "newChunkId", |replay| replay.new)?;
-    let known = Known::of(checkpoint);
-    none_overlap(checkpoint)?;
-    checkpoint.chunks.iter().enumerate().try_for_each(|(index, chunk)| known.chunk_fits(index, chunk))?;
-    let parts = checkpoint.parts.iter().enumerate();
-    let mut tasks = parts.filter_map(|(index, part)| Some((index, part.cut.as_ref()?)));
-    tasks.try_for_each(|(index, task)| known.task_fits(index, task))?;
-    known.replays_fit(checkpoint)?;
-    known.quarantine_fits(checkpoint)?;
-    retired_are_listed(checkpoint)
-}
 
 /// Ids grow with the number of their grant, never overlap, and lie below what will be granted next.
 fn none_overlap(checkpoint: &Checkpoint) -> Checked {
@@ -51,14 +110,14 @@ fn none_overlap(checkpoint: &Checkpoint) -> Checked {
     }
 }
 
-/// What is found by name.
-struct Known<'a> {
+/// The rows by their names.
+struct Index<'a> {
     sessions: HashMap<&'a SessionId, &'a SessionRecord>,
     tasks: HashMap<&'a FrameTaskId, &'a FrameTaskRecord>,
     chunks: HashMap<u64, &'a ChunkRecord>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> Index<'a> {
     fn of(checkpoint: &'a Checkpoint) -> Self {
         let tasks = checkpoint.parts.iter().filter_map(|part| part.cut.as_ref());
         Self {
@@ -66,6 +125,61 @@ impl<'a> Known<'a> {
             tasks: tasks.map(|task| (&task.id, task)).collect(),
             chunks: checkpoint.chunks.iter().map(|chunk| (chunk.ids.chunk, chunk)).collect(),
         }
+    }
+
+    fn tasks_belong(&self, checkpoint: &Checkpoint) -> Checked {
+        for (index, part) in checkpoint.parts.iter().enumerate() {
+            let refuse = |key: &str, detail: &str| Err(refuse("tasks", index, key, detail));
+            let Some(session) = self.sessions.get(&part.id.session) else {
+                return refuse("sessionId", "is no session of this checkpoint");
+            };
+            if part.range.end > session.total_frames {
+                return refuse(
+                    "frameRange",
+                    &format!("must lie in the session's {} frames", session.total_frames),
+                );
+            }
+            if part.cut.is_some() && part.range.len() > session.frames_per_task {
+                return refuse(
+                    "frameRange",
+                    &format!("must have at most {} frames", session.frames_per_task),
+                );
+            }
+            if !session.open && !is(part, &[FrameTaskStatus::Completed, FrameTaskStatus::Failed]) {
+                return refuse("status", "must be completed or failed: its session has ended");
+            }
+        }
+        Ok(())
+    }
+
+    fn fragments_are_those_of_completed_tasks(&self, checkpoint: &Checkpoint) -> Checked {
+        let done = self.tasks.values().filter(|task| task.status == FrameTaskStatus::Completed);
+        let paths = done.filter_map(|task| Some(fragment_path(self.sessions.get(&task.id.session)?, task)));
+        let mut expected: HashSet<String> = paths.collect();
+        if let Some(index) = checkpoint.fragments.iter().position(|path| !expected.remove(path)) {
+            return Err(refuse("manifestFragments", index, "", "is of no completed task"));
+        }
+        match expected.into_iter().min() {
+            Some(path) => Err(Problem::unprocessable(
+                "checkpoint.distributed.manifestFragments",
+                &format!("lacks {path}, of a completed task"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks all ids.
+    fn check_ids(&self, checkpoint: &Checkpoint) -> Checked {
+        each_once(&checkpoint.chunks, "chunks", "chunkId", |chunk| chunk.ids.chunk)?;
+        each_once(&checkpoint.replays, "replays", "newChunkId", |replay| replay.new)?;
+        none_overlap(checkpoint)?;
+        checkpoint.chunks.iter().enumerate().try_for_each(|(index, chunk)| self.chunk_fits(index, chunk))?;
+        let parts = checkpoint.parts.iter().enumerate();
+        let mut tasks = parts.filter_map(|(index, part)| Some((index, part.cut.as_ref()?)));
+        tasks.try_for_each(|(index, task)| self.task_fits(index, task))?;
+        self.replays_fit(checkpoint)?;
+        self.quarantine_fits(checkpoint)?;
+        retired_are_listed(checkpoint)
     }
 
     /// Ids that are not retired are those of the attempt that holds or completed their task.
