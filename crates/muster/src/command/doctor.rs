@@ -3,7 +3,7 @@
 mod files;
 mod server;
 
-use super::{block_on, store_side::StoreLocation};
+use super::{client_command::block_on, store_side::StoreLocation};
 use crate::{
     config::Config,
     failure::{Exit, Failure},

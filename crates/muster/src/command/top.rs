@@ -30,7 +30,7 @@ impl Top {
     /// One snapshot where nobody can press a key, else the live screen.
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let client = Arc::new(Client::find(&self.reach)?);
-        super::block_on(async {
+        super::client_command::block_on(async {
             let first = snapshot::fetch(&client).await?;
             if self.reach.json {
                 output::document(&first);

@@ -129,11 +129,6 @@ pub(super) fn status_of(answer: &Value) -> &str {
     answer.get("status").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// One object: the document that `--json` promises, or its members for people.
-pub(super) fn print_members(object: &Value, json: bool) {
-    if json { output::document(object) } else { output::members(object) }
-}
-
 fn bar(template: &str) -> ProgressBar {
     let is_shown = std::io::stderr().is_terminal();
     let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
