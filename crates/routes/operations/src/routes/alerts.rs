@@ -1,9 +1,9 @@
 //! What people should look at (N17).
 
-use super::refuse;
-use axum::{Json, extract::State};
+use super::OperatorCall;
+use axum::Json;
 use muster_contract_operations::{AlertList, show_alert};
-use muster_http::{HttpState, Operator, Params, Problem};
+use muster_http::{HttpState, Params, Problem};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -23,14 +23,9 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(
-    State(http): State<HttpState>,
-    _: Operator,
-    params: Params,
-) -> Result<Json<AlertList>, Problem> {
+async fn list(call: OperatorCall, params: Params) -> Result<Json<AlertList>, Problem> {
     params.only(&["after", "limit"])?;
     let page = params.cursor()?;
-    let Page { items, next } =
-        http.coordinator.read(move |store| store.alerts(&page)).await.map_err(refuse)?;
+    let Page { items, next } = call.read(move |store| store.alerts(&page)).await?;
     Ok(Json(AlertList { alerts: items.into_iter().map(show_alert).collect(), next }))
 }

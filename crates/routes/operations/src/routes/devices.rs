@@ -1,12 +1,12 @@
 //! Devices: list, show, label, return to service (Q15, Q11).
 
-use super::refuse;
-use axum::{Json, extract::State};
+use super::OperatorCall;
+use axum::Json;
 use muster_contract_operations::{
     DEVICE_WORDS, Device, DeviceList, DevicePatch, DeviceReturn, DeviceStatusWord, NameWord,
     read_device_status, read_labels, read_note, show_device,
 };
-use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
+use muster_http::{HttpState, JsonBody, Params, PathText, Problem};
 use muster_model::{Name, ask::devices};
 use muster_store::{LaneFilter, Page};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -29,17 +29,12 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(
-    State(http): State<HttpState>,
-    _: Operator,
-    params: Params,
-) -> Result<Json<DeviceList>, Problem> {
+async fn list(call: OperatorCall, params: Params) -> Result<Json<DeviceList>, Problem> {
     params.only(&["pc_id", "status", "after", "limit"])?;
     let page = params.cursor()?;
     let status = params.opt_choice("status", &DEVICE_WORDS)?.map(read_device_status);
     let filter = LaneFilter { status, worker: params.opt_name("pc_id")? };
-    let Page { items, next } =
-        http.coordinator.read(move |store| store.lanes(&filter, &page)).await.map_err(refuse)?;
+    let Page { items, next } = call.read(move |store| store.lanes(&filter, &page)).await?;
     Ok(Json(DeviceList { devices: items.into_iter().map(show_device).collect(), next }))
 }
 
@@ -52,8 +47,8 @@ async fn list(
         (status = 404, description = "There is no such device"),
     )
 )]
-async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<Device>, Problem> {
-    device(&http, id.name("device")?).await
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<Device>, Problem> {
+    device(&call, id.name("device")?).await
 }
 
 /// Replaces a device's labels.
@@ -66,16 +61,11 @@ async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Resul
         (status = 404, description = "There is no such device"),
     )
 )]
-async fn label(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-    JsonBody(body): JsonBody,
-) -> Result<Json<Device>, Problem> {
+async fn label(call: OperatorCall, id: PathText, JsonBody(body): JsonBody) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let labels = read_labels(&body)?;
-    http.ask(operator.actor(), devices::Label { lane: lane.clone(), labels }).await.map_err(refuse)?;
-    device(&http, lane).await
+    call.ask(devices::Label { lane: lane.clone(), labels }).await?;
+    device(&call, lane).await
 }
 
 /// Puts a device that is out of service back into it.
@@ -89,21 +79,13 @@ async fn label(
         (status = 409, description = "The device was in service"),
     )
 )]
-async fn put_back(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-    body: Option<JsonBody>,
-) -> Result<Json<Device>, Problem> {
+async fn put_back(call: OperatorCall, id: PathText, body: Option<JsonBody>) -> Result<Json<Device>, Problem> {
     let lane = id.name("device")?;
     let note = read_note(body.as_ref().map(|body| &body.0))?;
-    http.ask(operator.actor(), devices::ReturnToService { lane: lane.clone(), note })
-        .await
-        .map_err(refuse)?;
-    device(&http, lane).await
+    call.ask(devices::ReturnToService { lane: lane.clone(), note }).await?;
+    device(&call, lane).await
 }
 
-async fn device(http: &HttpState, id: Name) -> Result<Json<Device>, Problem> {
-    let lane = http.coordinator.read(move |store| store.lane(&id)).await.map_err(refuse)?;
-    lane.map(|lane| Json(show_device(lane))).ok_or_else(|| Problem::not_found("there is no such device"))
+async fn device(call: &OperatorCall, id: Name) -> Result<Json<Device>, Problem> {
+    call.find("device", move |store| store.lane(&id)).await.map(|lane| Json(show_device(lane)))
 }

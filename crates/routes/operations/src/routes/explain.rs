@@ -1,14 +1,14 @@
 //! Why is this not running (Q16).
 
-use super::refuse;
+use super::{OperatorCall, refuse};
 use axum::{
     Json,
-    extract::{Path, State, rejection::PathRejection},
+    extract::{Path, rejection::PathRejection},
 };
 use muster_contract_operations::{KindWord, read_subjects};
 use muster_coordinator::Refusal;
 use muster_explain::{Why, show};
-use muster_http::{HttpState, Operator, Problem};
+use muster_http::{HttpState, Problem};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -28,16 +28,15 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     )
 )]
 async fn explain(
-    State(http): State<HttpState>,
-    _: Operator,
+    call: OperatorCall,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Json<Why>, Problem> {
     let unknown = || Problem::not_found("there is no such thing to explain");
     let Path((kind, id)) = path.map_err(|_| unknown())?;
     let mut outcome = Err(unknown());
     for subject in read_subjects(&kind, &id) {
-        outcome = match http.coordinator.explain(subject).await {
-            Ok(explanation) => return Ok(Json(show(&explanation, http.coordinator.now()))),
+        outcome = match call.coordinator.explain(subject).await {
+            Ok(explanation) => return Ok(Json(show(&explanation, call.coordinator.now()))),
             // A worker's number may be another worker's name.
             Err(Refusal::Rejected(_)) => Err(unknown()),
             Err(refusal) => return Err(refuse(refusal)),

@@ -1,9 +1,9 @@
 //! What operators do to nodes: drain, resume, give a secret (Q15).
 
-use super::{pcs, refuse};
-use axum::{Json, extract::State};
+use super::{OperatorCall, pcs};
+use axum::Json;
 use muster_contract_operations::{NewSecret, Pc};
-use muster_http::{HttpState, Operator, PathText, Problem};
+use muster_http::{HttpState, PathText, Problem};
 use muster_model::ask::devices;
 use sha2::{Digest, Sha256};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -21,10 +21,10 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 404, description = "There is no such node"),
     )
 )]
-async fn drain(State(http): State<HttpState>, operator: Operator, id: PathText) -> Result<Json<Pc>, Problem> {
+async fn drain(call: OperatorCall, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    http.ask(operator.actor(), devices::Drain { worker: worker.clone() }).await.map_err(refuse)?;
-    pcs::pc(&http, worker).await
+    call.ask(devices::Drain { worker: worker.clone() }).await?;
+    pcs::pc(&call, worker).await
 }
 
 /// Gives a drained node work again.
@@ -36,14 +36,10 @@ async fn drain(State(http): State<HttpState>, operator: Operator, id: PathText) 
         (status = 404, description = "There is no such node"),
     )
 )]
-async fn resume(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-) -> Result<Json<Pc>, Problem> {
+async fn resume(call: OperatorCall, id: PathText) -> Result<Json<Pc>, Problem> {
     let worker = id.name("node")?;
-    http.ask(operator.actor(), devices::Resume { worker: worker.clone() }).await.map_err(refuse)?;
-    pcs::pc(&http, worker).await
+    call.ask(devices::Resume { worker: worker.clone() }).await?;
+    pcs::pc(&call, worker).await
 }
 
 /// Gives a node a new secret of its own, shown this once.
@@ -55,17 +51,11 @@ async fn resume(
         (status = 404, description = "There is no such node"),
     )
 )]
-async fn rotate_secret(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-) -> Result<Json<NewSecret>, Problem> {
+async fn rotate_secret(call: OperatorCall, id: PathText) -> Result<Json<NewSecret>, Problem> {
     let worker = id.name("node")?;
-    let secret = http.coordinator.new_secret();
+    let secret = call.coordinator.new_secret();
     let hash = Sha256::digest(secret.as_bytes()).into();
-    http.ask(operator.actor(), devices::RotateSecret { worker: worker.clone(), hash })
-        .await
-        .map_err(refuse)?;
-    let old_valid_until = http.coordinator.now() + http.coordinator.settings().secret_overlap;
+    call.ask(devices::RotateSecret { worker: worker.clone(), hash }).await?;
+    let old_valid_until = call.coordinator.now() + call.coordinator.settings().secret_overlap;
     Ok(Json(NewSecret { node_id: worker.to_string(), secret, old_valid_until: old_valid_until.0 }))
 }

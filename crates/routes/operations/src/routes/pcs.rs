@@ -1,13 +1,13 @@
 //! PCs: list, show, cap (Q13, Q3).
 
-use super::refuse;
-use axum::{Json, extract::State};
+use super::{OperatorCall, refuse};
+use axum::Json;
 use muster_contract_operations::{
     LiveFacts, Pc, PcCounts, PcDetail, PcList, PcPatch, read_cap, show_history, show_pc,
 };
-use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
+use muster_http::{HttpState, JsonBody, Params, PathText, Problem};
 use muster_model::{Name, WorkerSupply, ask::devices::SetCap};
-use muster_store::{Page, WorkerSummary};
+use muster_store::{Page, Reader, WorkerSummary};
 use std::collections::HashMap;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -27,12 +27,11 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(State(http): State<HttpState>, _: Operator, params: Params) -> Result<Json<PcList>, Problem> {
+async fn list(call: OperatorCall, params: Params) -> Result<Json<PcList>, Problem> {
     params.only(&["after", "limit"])?;
     let page = params.cursor()?;
-    let Page { items, next } =
-        http.coordinator.read(move |store| store.workers(&page)).await.map_err(refuse)?;
-    Ok(Json(PcList { pcs: overlay(&http, &items).await?, next }))
+    let Page { items, next } = call.read(move |store| store.workers(&page)).await?;
+    Ok(Json(PcList { pcs: overlay(&call, &items).await?, next }))
 }
 
 /// Shows one PC with its life, newest first.
@@ -44,14 +43,12 @@ async fn list(State(http): State<HttpState>, _: Operator, params: Params) -> Res
         (status = 404, description = "There is no such PC"),
     )
 )]
-async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<PcDetail>, Problem> {
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<PcDetail>, Problem> {
     let id = id.name("PC")?;
-    let found =
-        http.coordinator.read(move |store| Ok((store.worker(&id)?, store.worker_log(&id, EVENTS_MAX)?)));
-    let (found, log) = found.await.map_err(refuse)?;
-    let own_max_devices = found.as_ref().and_then(|pc| pc.worker.cap);
-    let pc = overlay_one(&http, found).await?;
-    Ok(Json(PcDetail { own_max_devices, pc, history: show_history(&log) }))
+    let read = move |store: &dyn Reader| Ok(store.worker(&id)?.zip(Some(store.worker_log(&id, EVENTS_MAX)?)));
+    let (found, log) = call.find("PC", read).await?;
+    let own_max_devices = found.worker.cap;
+    Ok(Json(PcDetail { own_max_devices, pc: overlay_one(&call, found).await?, history: show_history(&log) }))
 }
 
 /// Sets how many devices may run at once on a PC.
@@ -64,40 +61,34 @@ async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Resul
         (status = 404, description = "There is no such PC"),
     )
 )]
-async fn cap(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-    JsonBody(body): JsonBody,
-) -> Result<Json<Pc>, Problem> {
+async fn cap(call: OperatorCall, id: PathText, JsonBody(body): JsonBody) -> Result<Json<Pc>, Problem> {
     let worker = id.name("PC")?;
     let cap = read_cap(&body)?;
-    http.ask(operator.actor(), SetCap { worker: worker.clone(), cap }).await.map_err(refuse)?;
-    pc(&http, worker).await
+    call.ask(SetCap { worker: worker.clone(), cap }).await?;
+    pc(&call, worker).await
 }
 
 /// One PC as it stands now.
-pub(super) async fn pc(http: &HttpState, id: Name) -> Result<Json<Pc>, Problem> {
-    let pc = http.coordinator.read(move |store| store.worker(&id)).await.map_err(refuse)?;
-    overlay_one(http, pc).await.map(Json)
+pub(super) async fn pc(call: &OperatorCall, id: Name) -> Result<Json<Pc>, Problem> {
+    let pc = call.find("PC", move |store| store.worker(&id)).await?;
+    overlay_one(call, pc).await.map(Json)
 }
 
-async fn overlay_one(http: &HttpState, pc: Option<WorkerSummary>) -> Result<Pc, Problem> {
-    let pc = pc.ok_or_else(|| Problem::not_found("there is no such PC"))?;
-    let mut shown = overlay(http, &[pc]).await?;
+async fn overlay_one(call: &OperatorCall, pc: WorkerSummary) -> Result<Pc, Problem> {
+    let mut shown = overlay(call, &[pc]).await?;
     shown.pop().ok_or_else(|| Problem::not_found("there is no such PC"))
 }
 
 /// Adds the facts that memory knows better: the last sign of life, which is stored only now and then, and the figures of
 /// Q3, all from one moment.
-async fn overlay(http: &HttpState, pcs: &[WorkerSummary]) -> Result<Vec<Pc>, Problem> {
+async fn overlay(call: &OperatorCall, pcs: &[WorkerSummary]) -> Result<Vec<Pc>, Problem> {
     let names = pcs.iter().map(|pc| pc.worker.id.clone()).collect();
-    let supplies = http.coordinator.supplies(names).await.map_err(refuse)?;
+    let supplies = call.coordinator.supplies(names).await.map_err(refuse)?;
     let mut supplies: HashMap<Name, WorkerSupply> =
         supplies.into_iter().map(|supply| (supply.worker.clone(), supply)).collect();
-    let slots = http.coordinator.settings().slots;
+    let slots = call.coordinator.settings().slots;
     let show = |pc: &WorkerSummary| {
-        let last_seen = http.coordinator.last_seen(&pc.worker.id);
+        let last_seen = call.coordinator.last_seen(&pc.worker.id);
         let counts = PcCounts {
             worker: &pc.worker,
             device_count: pc.device_count,

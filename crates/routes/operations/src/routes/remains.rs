@@ -1,12 +1,12 @@
 //! What a run's rows and a device's leave to look at: attempts, files, the rows themselves (Q12, N21).
 
-use super::{config, damaged, damaged_run, refuse};
-use axum::{Json, extract::State};
+use super::{OperatorCall, config, damaged, damaged_run};
+use axum::Json;
 use muster_artifacts::StoragePath;
 use muster_contract_operations::{
     ArtifactList, AttemptList, JsonText, TaskDeviceList, show_artifact, show_attempts, show_task,
 };
-use muster_http::{HttpState, Operator, Params, PathText, Problem};
+use muster_http::{HttpState, Params, PathText, Problem};
 use muster_model::{JobId, JobRecord, Name, Scope, TaskRecord};
 use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TaskFilter};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -33,13 +33,8 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn attempts(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-    params: Params,
-) -> Result<Json<AttemptList>, Problem> {
-    let (job, page) = asked(&http, &id, &params).await?;
+async fn attempts(call: OperatorCall, id: PathText, params: Params) -> Result<Json<AttemptList>, Problem> {
+    let (job, page) = asked(&call, &id, &params).await?;
     let read = move |store: &dyn Reader| {
         let Page { items, next } = store.tasks(job, &TaskFilter::default(), &page)?;
         let stations = match (items.first(), items.last()) {
@@ -48,7 +43,7 @@ async fn attempts(
         };
         Ok(AttemptList { attempts: show_attempts(&items, &stations), next })
     };
-    http.coordinator.read(read).await.map(Json).map_err(refuse)
+    call.read(read).await.map(Json)
 }
 
 /// Lists the files that a run's rows left behind, oldest row first.
@@ -65,16 +60,10 @@ async fn attempts(
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn artifacts(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-    params: Params,
-) -> Result<Json<ArtifactList>, Problem> {
-    let (job, page) = asked(&http, &id, &params).await?;
+async fn artifacts(call: OperatorCall, id: PathText, params: Params) -> Result<Json<ArtifactList>, Problem> {
+    let (job, page) = asked(&call, &id, &params).await?;
     let filter = TaskFilter { has_artifact: true, ..TaskFilter::default() };
-    let read = http.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
-    let Page { items, next } = read.map_err(refuse)?;
+    let Page { items, next } = call.read(move |store| store.tasks(job, &filter, &page)).await?;
     Ok(Json(ArtifactList {
         artifacts: items.iter().filter_map(|task| show_artifact(task, stored)).collect(),
         next,
@@ -96,13 +85,12 @@ async fn artifacts(
     )
 )]
 async fn rows_of_device(
-    State(http): State<HttpState>,
-    _: Operator,
+    call: OperatorCall,
     id: PathText,
     params: Params,
 ) -> Result<Json<TaskDeviceList>, Problem> {
     let mut task_devices = Vec::new();
-    for (job, task) in newest(&http, &id, &params, false).await? {
+    for (job, task) in newest(&call, &id, &params, false).await? {
         let payload = job.payload.ok_or_else(damaged_run)?;
         let config = JsonText::new(&payload.params).map_err(damaged)?;
         task_devices.push(show_task(task, Some(config)).map_err(damaged)?);
@@ -125,27 +113,26 @@ async fn rows_of_device(
     )
 )]
 async fn artifacts_of_device(
-    State(http): State<HttpState>,
-    _: Operator,
+    call: OperatorCall,
     id: PathText,
     params: Params,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let rows = newest(&http, &id, &params, true).await?;
+    let rows = newest(&call, &id, &params, true).await?;
     let artifacts = rows.iter().filter_map(|(_, task)| show_artifact(task, stored)).collect();
     Ok(Json(ArtifactList { artifacts, next: None }))
 }
 
 /// The run and the page that a request is about; 404 where there is no such run, which an empty list would hide.
-async fn asked(http: &HttpState, id: &PathText, params: &Params) -> Result<(JobId, Cursor), Problem> {
+async fn asked(call: &OperatorCall, id: &PathText, params: &Params) -> Result<(JobId, Cursor), Problem> {
     params.only(&["after", "limit"])?;
     let (job, page) = (id.id("run")?, params.cursor()?);
-    config(http, job).await?;
+    config(&call.coordinator, job).await?;
     Ok((job, page))
 }
 
 /// The rows of a device that a request is about, with their runs.
 async fn newest(
-    http: &HttpState,
+    call: &OperatorCall,
     id: &PathText,
     params: &Params,
     has_artifact: bool,
@@ -159,8 +146,7 @@ async fn newest(
         let filter = TaskFilter { lane: Some(lane.id), has_artifact, ..TaskFilter::default() };
         rows_in_newest_runs(store, &filter, limit).map(Some)
     };
-    let rows = http.coordinator.read(read).await.map_err(refuse)?;
-    rows.ok_or_else(|| Problem::not_found("there is no such device"))
+    call.find("device", read).await
 }
 
 /// No index finds the rows of a device, since every commit would pay for it. A run is one range of the key, so the newest

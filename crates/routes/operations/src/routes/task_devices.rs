@@ -1,12 +1,12 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
-use super::{config, damaged, refuse};
-use axum::{Json, extract::State};
+use super::{OperatorCall, config, damaged};
+use axum::Json;
 use muster_contract_operations::{
     History, NameWord, ROW_WORDS, RowStatusWord, TaskDevice, TaskDeviceList, read_row_status, show_station,
     show_task,
 };
-use muster_http::{HttpState, Operator, Params, PathText, Problem};
+use muster_http::{HttpState, Params, PathText, Problem};
 use muster_model::{JobId, TaskId};
 use muster_store::{Page, Reader, TaskFilter};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -32,21 +32,15 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-    params: Params,
-) -> Result<Json<TaskDeviceList>, Problem> {
+async fn list(call: OperatorCall, id: PathText, params: Params) -> Result<Json<TaskDeviceList>, Problem> {
     params.only(&["status", "pc_id", "after", "limit"])?;
     let job: JobId = id.id("run")?;
     let page = params.cursor()?;
     let status = params.opt_choice("status", &ROW_WORDS)?.map(read_row_status);
     let filter = TaskFilter { status, worker: params.opt_name("pc_id")?, ..TaskFilter::default() };
     // Asked for first: it says 404 where there is no such run, which an empty list would hide.
-    let config = config(&http, job).await?;
-    let read = http.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
-    let Page { items, next } = read.map_err(refuse)?;
+    let config = config(&call.coordinator, job).await?;
+    let Page { items, next } = call.read(move |store| store.tasks(job, &filter, &page)).await?;
     let rows = items.into_iter().map(|task| show_task(task, Some(config.clone())));
     Ok(Json(TaskDeviceList { task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?, next }))
 }
@@ -60,15 +54,10 @@ async fn list(
         (status = 404, description = "There is no such row"),
     )
 )]
-async fn show(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-) -> Result<Json<TaskDevice<i64>>, Problem> {
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<TaskDevice<i64>>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let task = http.coordinator.read(move |store| store.task(id)).await.map_err(refuse)?;
-    let task = task.ok_or_else(|| Problem::not_found("there is no such task_device"))?;
-    let config = config(&http, id.job).await?;
+    let task = call.find("task_device", move |store| store.task(id)).await?;
+    let config = config(&call.coordinator, id.job).await?;
     show_task(task, Some(config)).map(Json).map_err(damaged)
 }
 
@@ -82,11 +71,9 @@ async fn show(
         (status = 404, description = "There is no such row"),
     )
 )]
-async fn history(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<History>, Problem> {
+async fn history(call: OperatorCall, id: PathText) -> Result<Json<History>, Problem> {
     let id: TaskId = id.id("task_device")?;
-    let read = move |store: &dyn Reader| Ok((store.task(id)?, store.task_log(id)?));
-    match http.coordinator.read(read).await.map_err(refuse)? {
-        (Some(_), log) => Ok(Json(History { history: log.into_iter().map(show_station).collect() })),
-        (None, _) => Err(Problem::not_found("there is no such task_device")),
-    }
+    let read = move |store: &dyn Reader| Ok(store.task(id)?.and(Some(store.task_log(id)?)));
+    let log = call.find("task_device", read).await?;
+    Ok(Json(History { history: log.into_iter().map(show_station).collect() }))
 }
