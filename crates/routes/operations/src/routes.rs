@@ -1,17 +1,12 @@
 //! The routes of contract Q, one file per noun.
 
-mod alerts;
-mod devices;
 mod explain;
-mod listed;
-mod nodes;
-mod pcs;
-mod remains;
+mod fleet;
 mod retries;
+mod rows;
 mod rpc;
 mod runs;
 mod schedules;
-mod task_devices;
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use muster_contract_operations::{JsonText, phrase};
@@ -28,12 +23,8 @@ pub fn routes() -> OpenApiRouter<HttpState> {
         .merge(runs::routes())
         .merge(retries::routes())
         .merge(schedules::routes())
-        .merge(task_devices::routes())
-        .merge(remains::routes())
-        .merge(devices::routes())
-        .merge(pcs::routes())
-        .merge(nodes::routes())
-        .merge(alerts::routes())
+        .merge(rows::routes())
+        .merge(fleet::routes())
         .merge(explain::routes())
         .merge(rpc::routes())
 }
@@ -97,7 +88,3 @@ async fn config(coordinator: &Coordinator, job: JobId) -> Result<JsonText, Probl
     let payload = coordinator.payload(job).await.map_err(refuse)?;
     JsonText::new(&payload.params).map_err(damaged)
 }
-
-#[cfg(test)]
-#[path = "routes_tests.rs"]
-mod tests;

@@ -1,18 +1,19 @@
-//! Why is this not running (Q16).
+//! Alerts, and why something is not running (N17, Q16).
 
 use super::{OperatorCall, refuse};
 use axum::{
     Json,
     extract::{Path, rejection::PathRejection},
 };
-use muster_contract_operations::{KindWord, read_subjects};
+use muster_contract_operations::{AlertList, KindWord, read_subjects, show_alert};
 use muster_coordinator::Refusal;
 use muster_explain::{Why, show};
-use muster_http::{HttpState, Problem};
+use muster_http::{HttpState, Params, Problem};
+use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
-    OpenApiRouter::default().routes(routes!(explain))
+    OpenApiRouter::default().routes(routes!(explain)).routes(routes!(list_alerts))
 }
 
 /// Says why something is not running, in one sentence and as data.
@@ -43,4 +44,23 @@ async fn explain(
         };
     }
     outcome
+}
+
+/// Lists alerts, newest first.
+#[utoipa::path(
+    get, path = "/api/alerts", operation_id = "list_alerts", tag = "alerts", security(("operator" = [])),
+    params(
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Alerts per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of alerts", body = AlertList),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list_alerts(call: OperatorCall, params: Params) -> Result<Json<AlertList>, Problem> {
+    params.only(&["after", "limit"])?;
+    let page = params.cursor()?;
+    let Page { items, next } = call.read(move |store| store.alerts(&page)).await?;
+    Ok(Json(AlertList { alerts: items.into_iter().map(show_alert).collect(), next }))
 }

@@ -1,18 +1,22 @@
 //! Runs: submit, list, show, cancel (Q15, Q7).
 
-use super::{OperatorCall, listed::Closed};
+use super::OperatorCall;
 use axum::{
     Extension, Json,
     http::{HeaderMap, StatusCode},
 };
 use muster_contract_operations::{
-    NameWord, Progress, RUN_WORDS, RowCounts, RunDetail, RunFilter, RunList, RunRequest, RunState,
-    RunStatusWord, SubmittedRun, Warning, rate_since, read_key, read_run_status, read_submission, show_state,
-    show_warnings,
+    Counts, ListedRun, NameWord, Progress, RUN_WORDS, RowCounts, RunDetail, RunFilter, RunList, RunRequest,
+    RunState, RunStatusWord, SubmittedRun, Warning, count_rows, rate_since, read_key, read_run_status,
+    read_submission, show_listed, show_state, show_warnings,
 };
 use muster_http::{HttpState, JsonBody, Params, PathText, Problem};
 use muster_model::{JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
-use muster_store::{JobFilter, Page, Reader, StoreError};
+use muster_store::{CountedJob, Cursor, JobFilter, Page, Reader, StoreError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -130,3 +134,56 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
     let targets = store.targets(&job.scope)?;
     Ok(Some(Progress { job, counts, targets, now }))
 }
+
+/// How the runs stand that are closed: they are counted when somebody first looks, and change no more.
+#[derive(Clone, Default)]
+struct Closed(Arc<Mutex<Arc<BTreeMap<JobId, Counts>>>>);
+
+impl Closed {
+    /// A page of runs, all of it as at one moment.
+    fn page(
+        &self,
+        store: &dyn Reader,
+        filter: &JobFilter,
+        page: &Cursor,
+    ) -> Result<Page<ListedRun>, StoreError> {
+        // Held as they are: what others look at meanwhile may push some of them out.
+        let known = Arc::clone(&self.counts());
+        let Page { items, next } = store.counted_jobs(filter, page, &|id| known.contains_key(&id))?;
+        let mut fresh = Vec::new();
+        let mut show = |CountedJob { job, tasks, targets }: CountedJob| {
+            let counts = match &tasks {
+                Some(tasks) => count_rows(tasks),
+                None => known.get(&job.id).copied().unwrap_or_default(),
+            };
+            if !job.open && tasks.is_some() {
+                fresh.push((job.id, counts));
+            }
+            show_listed(job, counts, targets)
+        };
+        let items = items.into_iter().map(&mut show).collect();
+        drop(known);
+        self.keep(fresh);
+        Ok(Page { items, next })
+    }
+
+    fn keep(&self, fresh: Vec<(JobId, Counts)>) {
+        if fresh.is_empty() {
+            return;
+        }
+        let mut counts = self.counts();
+        let kept = Arc::make_mut(&mut counts);
+        kept.extend(fresh);
+        // The oldest are looked at least.
+        while kept.len() > KEPT_MAX {
+            kept.pop_first();
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Arc<BTreeMap<JobId, Counts>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Several of the longest pages.
+const KEPT_MAX: usize = 5000;
