@@ -1,4 +1,4 @@
-//! What failed of a run, and once more (Q15).
+//! Failures of a run, counted by kind, and a retry for the devices on which it failed (Q15).
 
 use super::{OperatorCall, damaged_run, refuse};
 use axum::{
@@ -112,7 +112,7 @@ async fn return_all(call: &OperatorCall, devices: BTreeSet<Name>) -> Result<(), 
     stream::iter(returned).buffer_unordered(RETURNED_AT_ONCE).try_collect().await
 }
 
-/// Whoever tries again, with what: the audit log tells it of a submission as the reason.
+/// The actor of a retry: the audit log tells as the reason which run is tried again.
 fn named(actor: Actor, of: JobId) -> Actor {
     let reason = match &actor.reason {
         Some(reason) => format!("retry of run {of}: {reason}"),

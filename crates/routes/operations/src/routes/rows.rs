@@ -241,7 +241,7 @@ fn rows_in_newest_runs(
     Ok(found)
 }
 
-/// Whether a run can have a row of the device. Where it is attached, and its labels, may have been others then.
+/// True if a run can have a row of the device. Where it is attached, and its labels, may have been others then.
 fn may_be_in(job: &JobRecord, lane: Option<&Name>) -> bool {
     let is_named = match (&job.scope, lane) {
         (Scope::Devices(devices), Some(lane)) => devices.contains(lane),

@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(submit, list))
         .routes(routes!(show))
         .routes(routes!(cancel))
-        .layer(Extension(Closed::default()))
+        .layer(Extension(ClosedCounts::default()))
 }
 
 /// Takes a new run into its queue.
@@ -51,7 +51,7 @@ async fn submit(
     Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&call, scope).await })))
 }
 
-/// What the scope of a run that was taken names and nobody knows. The run stands, so trouble to find that out is no trouble
+/// Warnings about names in a run's scope that match nothing. The run stands, so trouble to find that out is no trouble
 /// for whoever submitted it.
 async fn warnings(call: &OperatorCall, scope: Scope) -> Vec<Warning> {
     if scope == Scope::All {
@@ -78,7 +78,7 @@ async fn warnings(call: &OperatorCall, scope: Scope) -> Vec<Warning> {
 )]
 async fn list(
     call: OperatorCall,
-    Extension(closed): Extension<Closed>,
+    Extension(closed): Extension<ClosedCounts>,
     params: Params,
 ) -> Result<Json<RunList>, Problem> {
     params.only(&["status", "queue", "after", "limit"])?;
@@ -135,11 +135,11 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
     Ok(Some(Progress { job, counts, targets, now }))
 }
 
-/// How the runs stand that are closed: they are counted when somebody first looks, and change no more.
+/// Counts of closed runs: taken when somebody first looks, since they change no more.
 #[derive(Clone, Default)]
-struct Closed(Arc<Mutex<Arc<BTreeMap<JobId, Counts>>>>);
+struct ClosedCounts(Arc<Mutex<Arc<BTreeMap<JobId, Counts>>>>);
 
-impl Closed {
+impl ClosedCounts {
     /// A page of runs, all of it as at one moment.
     fn page(
         &self,

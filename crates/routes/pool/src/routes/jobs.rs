@@ -114,7 +114,7 @@ async fn list(
     Ok(Json(JobList { jobs: page.items.into_iter().map(show_job).collect(), next: page.next }))
 }
 
-/// Whose jobs somebody sees: their own, or, as an ADMIN, all.
+/// The client whose jobs somebody sees: themselves, or, as an ADMIN, any.
 fn whose(client: &Identity) -> Option<UserId> {
     (!client.roles.contains(Role::Admin)).then_some(client.id)
 }
