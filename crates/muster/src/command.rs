@@ -4,8 +4,6 @@ mod account;
 mod agent;
 mod artifact;
 mod audit;
-mod backup;
-mod canonical;
 mod checkpoint;
 mod client_command;
 mod config;
@@ -16,20 +14,18 @@ mod explain;
 mod faultsim;
 mod fleet;
 mod gateway;
-mod input;
 mod job;
 mod man;
 mod manifest;
-mod migrate;
 mod pool_worker;
-mod receipt;
+mod proof;
 mod run;
 mod schedule;
 mod secret;
 mod serve;
 mod session;
 mod sim_worker;
-mod store_side;
+mod store_copy;
 mod top;
 mod watch;
 mod worker_program;
@@ -107,15 +103,15 @@ enum Command {
     /// Fetch everything about sessions in one file, or begin anew with it
     Checkpoint(checkpoint::Checkpoint),
     /// Write everything that a store holds to a file, while the server runs
-    Backup(backup::Backup),
+    Backup(store_copy::Backup),
     /// Fill an empty store from a backup
-    Restore(backup::Restore),
+    Restore(store_copy::Restore),
     /// Move an embedded installation to PostgreSQL
-    Migrate(migrate::Migrate),
+    Migrate(store_copy::Migrate),
     /// Print a JSON document in its canonical form
-    Canonical(canonical::Canonical),
+    Canonical(proof::Canonical),
     /// Check receipts of results offline
-    Receipt(receipt::Receipt),
+    Receipt(proof::Receipt),
     /// Check an installation and say what to do about what is not in order
     Doctor(doctor::Doctor),
     /// Run one program for the agent and end all of it with the agent
@@ -176,7 +172,16 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::{Args, CommandFactory};
+    use std::ffi::OsString;
+
+    /// Reads the flags of a command from a line; its first word is the program.
+    pub(super) fn parse_flags<T: Args>(
+        line: impl IntoIterator<Item: Into<OsString> + Clone>,
+    ) -> Result<T, clap::Error> {
+        let matches = T::augment_args(clap::Command::new("muster")).try_get_matches_from(line)?;
+        T::from_arg_matches(&matches)
+    }
 
     fn usage_exit(line: &str) -> i32 {
         Cli::try_parse_from(line.split(' ')).unwrap_err().exit_code()

@@ -68,7 +68,7 @@ fn is_colourful() -> bool {
     crate::output::is_colourful(std::io::stderr().is_terminal())
 }
 
-/// What tells at finer levels what must not be told: the database's client shows the parameters of every statement, and
+/// Crates that tell at finer levels what must not be told: the database's client shows the parameters of every statement, and
 /// secrets are among them.
 const TALKATIVE: [&str; 2] = ["tokio_postgres", "postgres_protocol"];
 

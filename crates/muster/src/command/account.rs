@@ -1,10 +1,8 @@
 //! Accounts: `muster login`, `muster logout`, `muster user add|passwd|disable|enable|list` (P1), and `muster key
-//! add|list|revoke`, the API keys of whoever is logged in (P13).
+//! add|list|revoke`, the API keys of whoever is logged in (P13). Passwords come from standard input or a terminal that does
+//! not show them, never from the command line (I6).
 
-use super::{
-    client_command::{Action, Conversation, Limit, Noun, block_on},
-    input,
-};
+use super::client_command::{Action, Conversation, Limit, Noun, block_on};
 use crate::{
     client::{Client, ClientError, Listing},
     failure::{Exit, Failure},
@@ -15,8 +13,9 @@ use crate::{
 use clap::{Args, Subcommand};
 use muster_model::Role;
 use muster_worker_kit::http::Servers;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 #[derive(Debug, Args)]
 pub(crate) struct Login {
@@ -41,10 +40,10 @@ impl Login {
         let (file, client) = (find_file()?, Client::new(find_servers(&self.reach)?, None));
         let user = match self.user {
             Some(user) => user,
-            None if io::stdin().is_terminal() => input::ask("user")?,
+            None if io::stdin().is_terminal() => ask("user")?,
             None => return Err(Failure::Usage("no terminal to ask who logs in: use --user".to_owned())),
         };
-        let password = input::read(self.password_stdin, "password")?;
+        let password = read_password(self.password_stdin, "password")?;
         let form = json!({"grant_type": "password", "username": user, "password": password});
         let answer = block_on(client.post(&["auth", "login"], &form))??;
         let login = login_file::Login::begun(&user, &answer).ok_or_else(|| client.not_ours("no token"))?;
@@ -138,7 +137,7 @@ impl Action for UserAction {
         let (name, change) = match self {
             Self::Add { name, role, password_stdin } => {
                 let roles: Vec<_> = role.into_iter().map(Role::as_str).collect();
-                let password = input::choose(password_stdin)?;
+                let password = choose_password(password_stdin)?;
                 let user = json!({"username": name, "password": password, "roles": roles});
                 let answer = talk.client.post(&["users"], &user).await?;
                 return Ok(talk.confirm(&answer, format_args!("{name}: added")));
@@ -148,8 +147,9 @@ impl Action for UserAction {
                 return talk.list(listing, &["id", "username", "roles", "active", "created_at"]).await;
             }
             Self::Passwd { name, password_stdin, current } => {
-                let current = current.then(|| input::read(password_stdin, "current password")).transpose()?;
-                let password = input::choose(password_stdin)?;
+                let current =
+                    current.then(|| read_password(password_stdin, "current password")).transpose()?;
+                let password = choose_password(password_stdin)?;
                 (name, json!({"current_password": current, "password": password}))
             }
             Self::Disable { name } => (name, json!({"active": false})),
@@ -218,6 +218,68 @@ fn parse_role(text: &str) -> Result<Role, String> {
     let word = text.to_ascii_uppercase().replace('-', "_");
     let known = || Role::ALL.map(Role::as_str).join(", ");
     Role::from_word(&word).ok_or_else(|| format!("there are {}", known()))
+}
+
+/// Reads a password: a line of standard input, or typed unseen.
+fn read_password(from_stdin: bool, prompt: &str) -> Result<String, Failure> {
+    if from_stdin {
+        return line("standard input");
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Failure::Usage("no terminal to ask for a password: use --password-stdin".to_owned()));
+    }
+    let _unseen = Unseen::begin()?;
+    eprint!("{prompt}: ");
+    let password = line("the terminal");
+    eprintln!();
+    password
+}
+
+/// Reads a new password; typed unseen it is asked for twice.
+fn choose_password(from_stdin: bool) -> Result<String, Failure> {
+    let password = read_password(from_stdin, "new password")?;
+    if !from_stdin && read_password(false, "once more")? != password {
+        return Err(Failure::Usage("the two passwords differ".to_owned()));
+    }
+    Ok(password)
+}
+
+/// Reads an answer that may be seen.
+fn ask(prompt: &str) -> Result<String, Failure> {
+    eprint!("{prompt}: ");
+    io::stderr().flush()?;
+    line("the terminal")
+}
+
+fn line(origin: &str) -> Result<String, Failure> {
+    let mut text = String::new();
+    io::stdin().lock().read_line(&mut text)?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.is_empty() {
+        return Err(Failure::Usage(format!("{origin} held nothing")));
+    }
+    Ok(text.to_owned())
+}
+
+/// The terminal shows nothing that is typed while this lives.
+struct Unseen(Termios);
+
+impl Unseen {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut unseen = before.clone();
+        unseen.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &unseen)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{
     client_command::{Conversation, converse},
-    store_side::StoreLocation,
+    store_copy::StoreLocation,
 };
 use crate::{
     assembly,
@@ -93,7 +93,7 @@ async fn to_file(talk: &Conversation, file: &Path, force: bool) -> Result<Exit, 
     Ok(talk.confirm(&document, format_args!("{size} bytes in {file}")))
 }
 
-/// What is there may be the only checkpoint of its time.
+/// The refusal to overwrite a file: it may be the only checkpoint of its time.
 fn exists(file: &Path) -> Failure {
     Failure::Refused(format!(
         "{} is there already; name another file, or give --force to replace it",

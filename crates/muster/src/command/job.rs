@@ -1,8 +1,7 @@
 //! `muster job submit|list|show|watch|cancel|retry|receipt` (P13, P17).
 
 use super::{
-    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given},
-    input::text_argument,
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, text_argument},
     watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
@@ -191,7 +190,7 @@ fn json_text(flag: &str, argument: &str) -> Result<JsonText, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::command::tests::parse_flags;
 
     /// I4, P13: a job that failed or was cancelled ends with 1.
     #[test]
@@ -202,15 +201,9 @@ mod tests {
         assert_eq!(["queued", "running"].map(end), [None; 2]);
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        submit: Submit,
-    }
-
     fn body(arguments: &[&str]) -> Result<String, Failure> {
         let line = ["submit"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().submit.body()
+        parse_flags::<Submit>(line).unwrap().body()
     }
 
     /// P13: a submission has the names of the contract, and a payload goes out as it was given.

@@ -1,8 +1,7 @@
 //! `muster run submit|list|show|failures|cancel|retry|watch`.
 
 use super::{
-    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given},
-    input::json_argument,
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
     watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
@@ -330,8 +329,8 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::parse_flags;
     use crate::failure::Exit;
-    use clap::Parser;
     use serde_json::json;
 
     /// Q7b: a bound is a number of devices or a percentage of all rows.
@@ -346,15 +345,9 @@ mod tests {
         assert!(!AllowedFailures::Percent(1.0).covers(4, 300));
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: RunFlags,
-    }
-
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "--workflow", "w"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().run.body()
+        parse_flags::<RunFlags>(line).unwrap().body()
     }
 
     /// Q15: a submission has the names of the contract; what was not said is not sent.
@@ -379,7 +372,8 @@ mod tests {
         for wrong in [["--params", "{"], ["--params", "@/nonexistent"], ["--label", "novalue"]] {
             assert_eq!(body(&wrong).unwrap_err().exit(), Exit::Usage, "{wrong:?}");
         }
-        assert!(Line::try_parse_from(["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"]).is_err());
+        let both = ["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"];
+        assert!(parse_flags::<RunFlags>(both).is_err());
     }
 
     #[test]

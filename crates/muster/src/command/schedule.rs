@@ -128,17 +128,11 @@ const COLUMNS: [&str; 9] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        add: Add,
-    }
+    use crate::command::tests::parse_flags;
 
     fn body(arguments: &[&str]) -> Value {
         let line = ["add", "--cron", "0 6 * * *", "--workflow", "w"].iter().chain(arguments);
-        Line::try_parse_from(line).unwrap().add.body().unwrap()
+        parse_flags::<Add>(line).unwrap().body().unwrap()
     }
 
     /// Q17: a schedule has the names of the contract, and the flags of a run.

@@ -6,8 +6,7 @@ mod frames;
 pub(super) use frames::strip;
 
 use super::{
-    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given},
-    input::json_argument,
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
     watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
@@ -330,8 +329,8 @@ const CHUNK_COLUMNS: [&str; 9] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{client::tests::serve, command::tests::parse_flags};
     use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
-    use clap::Parser;
     use muster_worker_kit::http::Servers;
 
     /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
@@ -341,9 +340,7 @@ mod tests {
             let reason = headers.get("muster-reason").map(|reason| reason.to_str().unwrap().to_owned());
             Json(json!([uri.path(), body, reason]))
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(echo)).await });
+        let url = serve(Router::new().fallback(echo)).await;
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let path = "/api/v1/sessions/demo/retry";
         let all = retry(&client, "demo", None, &Reason::default()).await.unwrap();
@@ -390,15 +387,9 @@ mod tests {
         assert_eq!(session("cancelled", json!([[7, 8]])), None);
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        submit: Submit,
-    }
-
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "s", "--frames", "10"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().submit.body()
+        parse_flags::<Submit>(line).unwrap().body()
     }
 
     /// S26: a submission has the names of the contract; what was not said is not sent.

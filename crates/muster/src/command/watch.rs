@@ -146,6 +146,7 @@ const MISSES_MAX: u32 = 120;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::tests::serve;
     use axum::{Json, Router, http::StatusCode, response::IntoResponse};
     use muster_worker_kit::http::Servers;
     use serde_json::json;
@@ -163,9 +164,7 @@ mod tests {
             let code = StatusCode::from_u16(statuses[look]).unwrap();
             async move { (code, Json(json!({"status": status}))).into_response() }
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(look)).await });
+        let url = serve(Router::new().fallback(look)).await;
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let end_of = |answer: &Value| (answer["status"] == "success").then_some(Exit::Fine);
         let watched = WatchedWork {
