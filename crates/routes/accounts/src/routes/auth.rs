@@ -1,10 +1,7 @@
 //! Logins (P1).
 
-use super::{Visit, refuse};
-use crate::{
-    accounts::Accounts,
-    wire::{Credentials, Me, Token, show_roles},
-};
+use super::{Accounts, Visit, refuse};
+use crate::wire::{Credentials, Me, Token, show_roles};
 use axum::{
     Extension, Json,
     extract::State,

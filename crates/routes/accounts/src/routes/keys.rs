@@ -91,7 +91,7 @@ async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a new key may do: never more than the caller may now, and a key's child no more than the key.
+/// The roles of a new key: never more than the caller may now, and a key's child no more than the key.
 fn scopes_for(user: &Identity, asked: Option<Roles>) -> Result<Option<Roles>, Problem> {
     let scopes = asked.or_else(|| user.key.map(|_| user.roles));
     match scopes {

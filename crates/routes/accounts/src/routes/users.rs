@@ -1,8 +1,7 @@
 //! Users: add, list, change (P1).
 
-use super::{Visit, page, refuse};
+use super::{Accounts, Visit, page, refuse};
 use crate::{
-    accounts::Accounts,
     passwords::Password,
     wire::{Shape, USERNAME_CHARS_MAX, User, UserList},
 };
@@ -130,7 +129,7 @@ impl FromRequestParts<HttpState> for AdminOrThemselves {
     }
 }
 
-/// What is to be changed.
+/// Changes to a user.
 struct Patch {
     current_password: Option<Password>,
     password: Option<Password>,

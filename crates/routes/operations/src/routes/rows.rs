@@ -1,22 +1,90 @@
-//! What a run's rows and a device's leave to look at: attempts, files, the rows themselves (Q12, N21).
+//! Rows of `task_devices`, their history, their attempts and the files they left behind, of a run and of a device (Q1, Q12,
+//! N21).
 
-use super::{config, damaged, damaged_run, refuse};
-use axum::{Json, extract::State};
+use super::{OperatorCall, config, damaged, damaged_run};
+use axum::Json;
 use muster_artifacts::StoragePath;
 use muster_contract_operations::{
-    ArtifactList, AttemptList, JsonText, TaskDeviceList, show_artifact, show_attempts, show_task,
+    ArtifactList, AttemptList, History, JsonText, NameWord, ROW_WORDS, RowStatusWord, TaskDevice,
+    TaskDeviceList, read_row_status, show_artifact, show_attempts, show_station, show_task,
 };
-use muster_http::{HttpState, Operator, Params, PathText, Problem};
-use muster_model::{JobId, JobRecord, Name, Scope, TaskRecord};
+use muster_http::{HttpState, Params, PathText, Problem};
+use muster_model::{JobId, JobRecord, Name, Scope, TaskId, TaskRecord};
 use muster_store::{Cursor, JobFilter, Page, Reader, StoreError, TaskFilter};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
     OpenApiRouter::default()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(history))
         .routes(routes!(attempts))
         .routes(routes!(artifacts))
         .routes(routes!(rows_of_device))
         .routes(routes!(artifacts_of_device))
+}
+
+/// Lists the rows of a run, oldest first.
+#[utoipa::path(
+    get, path = "/api/runs/{id}/task_devices", operation_id = "list_task_devices", tag = "runs",
+    security(("operator" = [])),
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("status" = inline(Option<RowStatusWord>), Query, description = "Only rows that stand there"),
+        ("pc_id" = inline(Option<NameWord>), Query, description = "Only rows of this PC"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("limit" = Option<u32>, Query, description = "Rows per page", minimum = 1, maximum = 1000),
+    ),
+    responses(
+        (status = 200, description = "A page of rows", body = TaskDeviceList),
+        (status = 404, description = "There is no such run"),
+        (status = 422, description = "A parameter has a value it cannot have"),
+    )
+)]
+async fn list(call: OperatorCall, id: PathText, params: Params) -> Result<Json<TaskDeviceList>, Problem> {
+    params.only(&["status", "pc_id", "after", "limit"])?;
+    let job: JobId = id.id("run")?;
+    let page = params.cursor()?;
+    let status = params.opt_choice("status", &ROW_WORDS)?.map(read_row_status);
+    let filter = TaskFilter { status, worker: params.opt_name("pc_id")?, ..TaskFilter::default() };
+    // Asked for first: it says 404 where there is no such run, which an empty list would hide.
+    let config = config(&call.coordinator, job).await?;
+    let Page { items, next } = call.read(move |store| store.tasks(job, &filter, &page)).await?;
+    let rows = items.into_iter().map(|task| show_task(task, Some(config.clone())));
+    Ok(Json(TaskDeviceList { task_devices: rows.collect::<Result<_, _>>().map_err(damaged)?, next }))
+}
+
+/// Shows one row.
+#[utoipa::path(
+    get, path = "/api/task_devices/{id}", operation_id = "show_task_device", tag = "runs", security(("operator" = [])),
+    params(("id" = String, Path, description = "The row")),
+    responses(
+        (status = 200, description = "The row", body = TaskDevice<i64>),
+        (status = 404, description = "There is no such row"),
+    )
+)]
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<TaskDevice<i64>>, Problem> {
+    let id: TaskId = id.id("task_device")?;
+    let task = call.find("task_device", move |store| store.task(id)).await?;
+    let config = config(&call.coordinator, id.job).await?;
+    show_task(task, Some(config)).map(Json).map_err(damaged)
+}
+
+/// Shows what happened to one row, oldest first.
+#[utoipa::path(
+    get, path = "/api/task_devices/{id}/history", operation_id = "show_history", tag = "runs",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The row")),
+    responses(
+        (status = 200, description = "Its stations", body = History),
+        (status = 404, description = "There is no such row"),
+    )
+)]
+async fn history(call: OperatorCall, id: PathText) -> Result<Json<History>, Problem> {
+    let id: TaskId = id.id("task_device")?;
+    let read = move |store: &dyn Reader| Ok(store.task(id)?.and(Some(store.task_log(id)?)));
+    let log = call.find("task_device", read).await?;
+    Ok(Json(History { history: log.into_iter().map(show_station).collect() }))
 }
 
 /// Lists the attempts of a run, oldest row first.
@@ -33,13 +101,8 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn attempts(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-    params: Params,
-) -> Result<Json<AttemptList>, Problem> {
-    let (job, page) = asked(&http, &id, &params).await?;
+async fn attempts(call: OperatorCall, id: PathText, params: Params) -> Result<Json<AttemptList>, Problem> {
+    let (job, page) = asked(&call, &id, &params).await?;
     let read = move |store: &dyn Reader| {
         let Page { items, next } = store.tasks(job, &TaskFilter::default(), &page)?;
         let stations = match (items.first(), items.last()) {
@@ -48,7 +111,7 @@ async fn attempts(
         };
         Ok(AttemptList { attempts: show_attempts(&items, &stations), next })
     };
-    http.coordinator.read(read).await.map(Json).map_err(refuse)
+    call.read(read).await.map(Json)
 }
 
 /// Lists the files that a run's rows left behind, oldest row first.
@@ -65,16 +128,10 @@ async fn attempts(
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn artifacts(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-    params: Params,
-) -> Result<Json<ArtifactList>, Problem> {
-    let (job, page) = asked(&http, &id, &params).await?;
+async fn artifacts(call: OperatorCall, id: PathText, params: Params) -> Result<Json<ArtifactList>, Problem> {
+    let (job, page) = asked(&call, &id, &params).await?;
     let filter = TaskFilter { has_artifact: true, ..TaskFilter::default() };
-    let read = http.coordinator.read(move |store| store.tasks(job, &filter, &page)).await;
-    let Page { items, next } = read.map_err(refuse)?;
+    let Page { items, next } = call.read(move |store| store.tasks(job, &filter, &page)).await?;
     Ok(Json(ArtifactList {
         artifacts: items.iter().filter_map(|task| show_artifact(task, stored)).collect(),
         next,
@@ -96,13 +153,12 @@ async fn artifacts(
     )
 )]
 async fn rows_of_device(
-    State(http): State<HttpState>,
-    _: Operator,
+    call: OperatorCall,
     id: PathText,
     params: Params,
 ) -> Result<Json<TaskDeviceList>, Problem> {
     let mut task_devices = Vec::new();
-    for (job, task) in newest(&http, &id, &params, false).await? {
+    for (job, task) in newest(&call, &id, &params, false).await? {
         let payload = job.payload.ok_or_else(damaged_run)?;
         let config = JsonText::new(&payload.params).map_err(damaged)?;
         task_devices.push(show_task(task, Some(config)).map_err(damaged)?);
@@ -125,27 +181,26 @@ async fn rows_of_device(
     )
 )]
 async fn artifacts_of_device(
-    State(http): State<HttpState>,
-    _: Operator,
+    call: OperatorCall,
     id: PathText,
     params: Params,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let rows = newest(&http, &id, &params, true).await?;
+    let rows = newest(&call, &id, &params, true).await?;
     let artifacts = rows.iter().filter_map(|(_, task)| show_artifact(task, stored)).collect();
     Ok(Json(ArtifactList { artifacts, next: None }))
 }
 
 /// The run and the page that a request is about; 404 where there is no such run, which an empty list would hide.
-async fn asked(http: &HttpState, id: &PathText, params: &Params) -> Result<(JobId, Cursor), Problem> {
+async fn asked(call: &OperatorCall, id: &PathText, params: &Params) -> Result<(JobId, Cursor), Problem> {
     params.only(&["after", "limit"])?;
     let (job, page) = (id.id("run")?, params.cursor()?);
-    config(http, job).await?;
+    config(&call.coordinator, job).await?;
     Ok((job, page))
 }
 
 /// The rows of a device that a request is about, with their runs.
 async fn newest(
-    http: &HttpState,
+    call: &OperatorCall,
     id: &PathText,
     params: &Params,
     has_artifact: bool,
@@ -159,8 +214,7 @@ async fn newest(
         let filter = TaskFilter { lane: Some(lane.id), has_artifact, ..TaskFilter::default() };
         rows_in_newest_runs(store, &filter, limit).map(Some)
     };
-    let rows = http.coordinator.read(read).await.map_err(refuse)?;
-    rows.ok_or_else(|| Problem::not_found("there is no such device"))
+    call.find("device", read).await
 }
 
 /// No index finds the rows of a device, since every commit would pay for it. A run is one range of the key, so the newest
@@ -187,7 +241,7 @@ fn rows_in_newest_runs(
     Ok(found)
 }
 
-/// Whether a run can have a row of the device. Where it is attached, and its labels, may have been others then.
+/// True if a run can have a row of the device. Where it is attached, and its labels, may have been others then.
 fn may_be_in(job: &JobRecord, lane: Option<&Name>) -> bool {
     let is_named = match (&job.scope, lane) {
         (Scope::Devices(devices), Some(lane)) => devices.contains(lane),
