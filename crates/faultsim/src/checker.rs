@@ -11,13 +11,11 @@ mod mirror;
 mod pool;
 mod queue;
 mod term;
-mod timing;
-
-pub(crate) use agent::Written;
 
 use crate::{
     client::Fleet, coordinator::speaker, farm::FarmView, network::Ticket, scene::Scene, stage::Account,
 };
+pub(crate) use agent::Written;
 pub(crate) use answer::SentAnswer;
 use frames::FrameBook;
 use history::Histories;

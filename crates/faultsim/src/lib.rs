@@ -20,10 +20,9 @@ mod pool;
 mod scenario;
 mod scene;
 mod stage;
-mod trace;
 mod world;
 
 pub use planted::Planted;
 pub use scenario::{Failure, STEPS, Scenario, Summary, run};
+pub use scene::Coverage;
 pub use stage::{Account, Blow, Stage};
-pub use trace::Coverage;

@@ -1,15 +1,10 @@
 //! The pool in the world: owners with workers of every kind, and the people who hand in jobs.
 
-mod keys;
-mod nature;
 mod patron;
 mod plain;
 mod real;
 mod rig;
 mod wire;
-
-pub(crate) use patron::{Duty, Patron, PoolView};
-pub(crate) use rig::Rig;
 
 use crate::{
     checker::Verdict,
@@ -17,9 +12,11 @@ use crate::{
     scene::Scene,
 };
 use muster_model::{Millis, Rejection, Reply, Timestamp};
-use nature::Nature;
+pub(crate) use patron::{Duty, Patron, PoolView};
 use plain::Plain;
 use real::Real;
+use rig::Nature;
+pub(crate) use rig::Rig;
 
 /// A worker of the pool.
 pub(crate) enum Member {

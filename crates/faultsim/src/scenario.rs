@@ -3,8 +3,7 @@
 use crate::{
     plan::BEGINNING,
     planted::Planted,
-    scene::Scene,
-    trace::{Coverage, seconds},
+    scene::{Coverage, Scene, seconds},
     world::World,
 };
 use muster_model::{Millis, Timestamp};

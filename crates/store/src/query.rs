@@ -1,6 +1,6 @@
 //! Filters, pages, views and counts of readers.
 
-use crate::FeedEntry;
+use crate::{FeedEntry, StoreError};
 use muster_model::{
     AssignmentRecord, ChunkState, JobId, JobRecord, JobStatus, LaneStatus, Name, PoolEndRecord, PoolJobId,
     PoolJobRecord, PoolJobStatus, SessionId, TaskId, TaskStatus, Timestamp, UserId, WorkerRecord,

@@ -3,16 +3,13 @@
 //! It sees what the world does for an agent: what reaches its disk, what is begun on a device and what is over there,
 //! what leaves and what is answered. It shares no code with the agent's core, and knows from these alone what must hold.
 
-mod link;
 mod log;
-mod run;
 mod work;
 
 use super::{Checker, Verdict, ensure};
 use crate::{network::Ticket, node::Site};
-use link::Link;
-use log::Log;
 pub(crate) use log::Written;
+use log::{Link, Log};
 use muster_agent::{Text, core::Work};
 use muster_model::{Command, Rejection, Report};
 use muster_spool::SetAside;

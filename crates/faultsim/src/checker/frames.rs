@@ -6,11 +6,8 @@
 
 mod answer;
 mod chunk;
-mod range;
-mod rest;
 mod rows;
 mod session;
-mod timing;
 mod worker;
 
 use super::{Verdict, broken, ensure};

@@ -1,24 +1,21 @@
 //! A PC that runs muster's agent: the real core over the real spool. Its disk, its wire and its devices are played.
 
-mod crash;
 mod disk;
 mod exchange;
 mod execute;
-mod leave;
-mod meaning;
-mod open;
+mod life;
 
-use super::site::Site;
+use super::Site;
 use crate::{
     checker::{Checker, Verdict, broken},
     network::Returned,
     planted::Planted,
     scene::Scene,
 };
-use crash::Doom;
 use disk::{Appended, News, SetAside};
 use exchange::Request;
 use execute::{Execution, Turn};
+use life::{Doom, Leaving};
 use muster_agent::{
     Text,
     core::{Action, Core, Drain, Settings, Status},
@@ -84,7 +81,7 @@ struct Life {
     doom: Option<Doom>,
     /// What the core knew at the last snapshot, for a planted bug.
     state_before: Option<Vec<u8>>,
-    leaving: Option<leave::Leaving>,
+    leaving: Option<Leaving>,
 }
 
 impl Agent {

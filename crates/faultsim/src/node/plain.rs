@@ -1,20 +1,17 @@
 //! A plain model of a node that is none of muster's agents: of a third party's, or of a PC that uses the RPCs.
 
-mod callback;
-mod execute;
 mod pull;
 mod rpc;
 mod spool;
 
-use super::{PATIENCE_MS, site::Site, wire};
+use super::{PATIENCE_MS, Site, wire};
 use crate::{
     checker::{Broken, Verdict},
     network::{Returned, Ticket},
     scene::Scene,
 };
-use execute::Work;
 use muster_contract_nodes::{Heartbeat, write_heartbeat};
-use muster_model::{Ask, Command, JobId, Name, Report, TaskId};
+use muster_model::{Ask, Command, Fence, Handout, JobId, Name, Report, TaskId, Timestamp};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -193,5 +190,114 @@ impl Plain {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+}
+
+/// One attempt in the hands of a node.
+#[derive(Clone, Debug)]
+struct Work {
+    number: u64,
+    task: TaskId,
+    device: Name,
+    attempt: u16,
+    fence: Fence,
+    began: Timestamp,
+    fails: bool,
+}
+
+impl Plain {
+    /// Takes a job; one that is here already is not taken twice, a newer attempt replaces the older.
+    fn take(&mut self, handout: &Handout, scene: &mut Scene) {
+        let known = self.latest.get(&handout.task).copied().unwrap_or(0);
+        if known >= handout.attempt {
+            scene.count(if known == handout.attempt { "redelivered" } else { "older attempt ignored" });
+            return;
+        }
+        self.abandon(handout.task, scene);
+        self.latest.insert(handout.task, handout.attempt);
+        let number = self.number();
+        self.line.push_back(Work {
+            number,
+            task: handout.task,
+            device: handout.lane.clone(),
+            attempt: handout.attempt,
+            fence: handout.fence,
+            began: scene.now,
+            fails: false,
+        });
+        self.begin_work(scene);
+    }
+
+    /// Begins what has a free slot and a free, usable device.
+    pub(super) fn begin_work(&mut self, scene: &mut Scene) {
+        while self.site.up && self.running.len() < self.site.slots as usize {
+            let free =
+                |work: &Work| !self.running.contains_key(&work.device) && self.site.is_usable(&work.device);
+            let Some(place) = self.line.iter().position(free) else {
+                return;
+            };
+            let Some(mut work) = self.line.remove(place) else {
+                return;
+            };
+            work.began = scene.now;
+            work.fails = scene.dice.chance(if scene.calm { 50 } else { 200 });
+            self.plan_end(&work, scene);
+            self.spool_started(&work, scene);
+            self.running.insert(work.device.clone(), work);
+        }
+    }
+
+    /// Ends a task: it is over on the device, or it was told to stop.
+    fn finish(&mut self, number: u64, scene: &mut Scene) {
+        let found = self.running.iter().find(|(_, work)| work.number == number);
+        let Some(device) = found.map(|(device, _)| device.clone()) else {
+            return;
+        };
+        if let Some(work) = self.running.remove(&device) {
+            match self.style {
+                Style::Rpc => self.conclude(&work, scene),
+                Style::Foreign => self.spool_finished(&work, scene),
+            }
+        }
+        self.begin_work(scene);
+    }
+
+    /// Ends whatever attempt of a task is here, and reports its end.
+    fn abandon(&mut self, task: TaskId, scene: &mut Scene) {
+        let running = self.running.values_mut().find(|work| work.task == task);
+        if let Some(work) = running {
+            work.fails = true;
+            let number = work.number;
+            self.finish(number, scene);
+            return;
+        }
+        let waiting = self.line.iter().position(|work| work.task == task);
+        if let Some(mut work) = waiting.and_then(|place| self.line.remove(place)) {
+            work.fails = true;
+            self.spool_finished(&work, scene);
+        }
+    }
+
+    /// Work on a device that is gone fails soon.
+    pub(super) fn interrupt(&mut self, device: &Name, scene: &mut Scene) {
+        let Some(work) = self.running.get_mut(device) else {
+            return;
+        };
+        work.fails = true;
+        let number = work.number;
+        self.site.plan(scene, 50..=3_000, Chore::Finish(number));
+    }
+
+    /// Most work takes seconds; some hangs until somebody stops it.
+    fn plan_end(&self, work: &Work, scene: &mut Scene) {
+        let span = match scene.dice.below(100) {
+            0..4 if !scene.calm => {
+                scene.count("work hangs");
+                return;
+            }
+            4..12 if !scene.calm => 10_000..=60_000,
+            _ => 200..=6_000,
+        };
+        self.site.plan(scene, span, Chore::Finish(work.number));
     }
 }

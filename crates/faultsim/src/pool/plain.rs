@@ -1,13 +1,11 @@
 //! A plain model of a worker of the pool: it goes its rounds, and misbehaves as is its nature.
 
-mod mischief;
 mod work;
 
 use super::{
     PATIENCE_MS,
-    nature::Nature,
     patron::PoolView,
-    rig::Rig,
+    rig::{Nature, Rig},
     wire::{self, Answer},
 };
 use crate::{network::Ticket, scene::Scene};

@@ -1,9 +1,7 @@
-//! What every worker of the pool has: a name, an owner, a place on the wire, lives.
+//! The workers of the pool: what each has, what they are like, what they hand in, and the keys they sign with.
 
 use super::{
     Chore,
-    keys::key_named,
-    nature::Nature,
     wire::{self, Parsed},
 };
 use crate::{
@@ -11,8 +9,11 @@ use crate::{
     scene::{Happening, Scene},
 };
 use muster_model::{
-    Command, Millis, PoolCommand, PoolRegistration, Quality, Scale, Specs, Timestamp, UserId,
+    AssignmentId, Command, Fence, Millis, PoolCommand, PoolJobId, PoolRegistration, PoolResult, Quality,
+    Scale, Specs, Timestamp, UserId,
 };
+use muster_proof::{KeyPair, PublicKey, sha256_hex, vote};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
 /// A machine that works for the pool, whatever runs on it.
 pub(crate) struct Rig {
@@ -105,3 +106,176 @@ pub(super) const REGIONS: [&str; 2] = ["eu", "us"];
 /// What jobs ask for.
 pub(super) const MEMORY: &str = "vram";
 const FIRST_OWNER: u64 = 500;
+
+/// What a worker is like while there are faults; afterwards everybody does what they should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// Does what it should.
+    Honest,
+    /// Takes longer than it is waited for, and does not show that it lives meanwhile.
+    Slow,
+    /// Hands in what it has handed in before, as it was or altered.
+    Replaying,
+    /// Hands in something of its own.
+    Lying,
+    /// Hands in the same lie as all of its kind.
+    Pact,
+    /// Declares the hash of the true output, attaches a false one, and answers before the others (P15).
+    Swapping,
+    /// Hands in with another nonce, another key, another's assignment, or as another owner.
+    Forging,
+    /// Asks for work and does none.
+    Idle,
+}
+
+/// Who hands in what, signed with which key.
+pub(super) struct Draft {
+    pub(super) assignment: AssignmentId,
+    pub(super) nonce: Option<Fence>,
+    pub(super) public_key: Box<str>,
+    pub(super) content: Content,
+    pub(super) error: Option<Box<str>>,
+}
+
+/// The part of a result that the vote and the declared hash are about (P11, P15).
+pub(super) struct Content {
+    /// Canonical JSON.
+    pub(super) output: Option<Box<str>>,
+    pub(super) artifact_uri: Option<Box<str>>,
+    /// The declared hash.
+    pub(super) output_hash: Option<Box<str>>,
+}
+
+impl Nature {
+    pub(super) fn draw(is_in_pact: bool, scene: &mut Scene) -> Self {
+        let (slow, odd) = scene.plan.pool.as_ref().map_or((0, 0), |plan| (plan.slow, plan.odd));
+        let kinds = [Self::Slow, Self::Replaying, Self::Lying, Self::Swapping, Self::Forging, Self::Idle];
+        match is_in_pact {
+            true => Self::Pact,
+            false if scene.dice.chance(slow) => Self::Slow,
+            false if scene.dice.chance(odd) => scene.dice.pick(&kinds).copied().unwrap_or(Self::Lying),
+            false => Self::Honest,
+        }
+    }
+
+    /// Whether it never hands in what is not true.
+    pub(super) const fn is_truthful(self) -> bool {
+        !matches!(self, Self::Lying | Self::Pact | Self::Swapping)
+    }
+
+    /// What it hands in for a job.
+    pub(super) fn content(self, job: PoolJobId, member: usize, scene: &mut Scene) -> Content {
+        match self {
+            Self::Lying if member.is_multiple_of(2) => {
+                Content::of(format!(r#"{{"lie":"{job} by {member}"}}"#).into())
+            }
+            // The output is true, and the artifact beside it is not.
+            Self::Lying => {
+                let artifact_uri = Some(format!("file:///lie/{job}/{member}").into());
+                Content { artifact_uri, ..Content::truth(job) }
+            }
+            Self::Pact => Content::of(format!(r#"{{"pact":"{job}"}}"#).into()),
+            Self::Swapping => Content::swapped(job, member, scene),
+            _ => Content::truth(job),
+        }
+    }
+}
+
+impl Content {
+    /// What everybody finds who does a job.
+    pub(super) fn truth(job: PoolJobId) -> Self {
+        Self::of(format!(r#"{{"true":"{job}"}}"#).into())
+    }
+
+    /// A failure has nothing to show.
+    pub(super) const fn nothing() -> Self {
+        Self { output: None, artifact_uri: None, output_hash: None }
+    }
+
+    /// The true hash with a false output; sometimes no output, or a false one without a hash.
+    fn swapped(job: PoolJobId, member: usize, scene: &mut Scene) -> Self {
+        let Self { output_hash, .. } = Self::truth(job);
+        let output: Box<str> = format!(r#"{{"swapped":"{job} by {member}"}}"#).into();
+        match scene.dice.below(8) {
+            0 => Self { output: None, artifact_uri: None, output_hash },
+            1 => Self { output: Some(output), artifact_uri: None, output_hash: None },
+            _ => {
+                scene.count("true hash with a false output");
+                Self { output: Some(output), artifact_uri: None, output_hash }
+            }
+        }
+    }
+
+    /// An output with its hash.
+    fn of(output: Box<str>) -> Self {
+        let output_hash = Some(sha256_hex(output.as_bytes()).into());
+        Self { output: Some(output), artifact_uri: None, output_hash }
+    }
+}
+
+/// A result, with what the server must compute when it parses it. Signature and digest come with its bytes.
+pub(super) fn result(draft: Draft) -> Arc<PoolResult> {
+    let Content { output, artifact_uri, output_hash } = draft.content;
+    let computed = output.as_deref().map(|output| sha256_hex(output.as_bytes()));
+    Arc::new(PoolResult {
+        assignment: draft.assignment,
+        nonce: draft.nonce,
+        signature: Box::default(),
+        public_key: draft.public_key,
+        hash_matches: computed
+            .as_deref()
+            .zip(output_hash.as_deref())
+            .map(|(computed, said)| computed == said),
+        vote: computed.map(|hash| vote(&hash, artifact_uri.as_deref()).into()),
+        output,
+        output_hash,
+        error: draft.error,
+        artifact_uri,
+        metrics: None,
+        digest: [0; 32],
+    })
+}
+
+/// A worker's key.
+pub(super) struct WorkerKey {
+    pub(super) pair: KeyPair,
+    pub(super) public: PublicKey,
+    /// The public half as text.
+    pub(super) text: Box<str>,
+}
+
+/// The key of a name.
+pub(super) fn key_named(name: &str) -> Rc<WorkerKey> {
+    KEYS.with_borrow_mut(|keys| Rc::clone(keys.named(name)))
+}
+
+/// The key of a public text that [`key_named`] made.
+pub(super) fn key_of_text(text: &str) -> Option<Rc<WorkerKey>> {
+    KEYS.with_borrow(|keys| keys.by_text.get(text).cloned())
+}
+
+/// Every key that was made in this thread: making one costs as much as a signature, and worlds use the same names.
+#[derive(Default)]
+struct Keys {
+    by_name: BTreeMap<Box<str>, Rc<WorkerKey>>,
+    by_text: BTreeMap<Box<str>, Rc<WorkerKey>>,
+}
+
+impl Keys {
+    fn named(&mut self, name: &str) -> &Rc<WorkerKey> {
+        let by_text = &mut self.by_text;
+        self.by_name.entry(name.into()).or_insert_with(|| {
+            let mut seed = [0; 32];
+            name.bytes().zip(&mut seed).for_each(|(byte, seed)| *seed = byte);
+            let pair = KeyPair::from_seed(&seed);
+            let (public, text) = (pair.public_key(), Box::from(pair.public_text()));
+            let key = Rc::new(WorkerKey { pair, public, text });
+            by_text.insert(key.text.clone(), Rc::clone(&key));
+            key
+        })
+    }
+}
+
+thread_local! {
+    static KEYS: RefCell<Keys> = RefCell::default();
+}

@@ -3,7 +3,7 @@
 //!
 //! A message must survive that: a server or a worker that reads something else than was said fails the world (`misread`).
 
-use super::keys::key_of_text;
+use super::rig::key_of_text;
 use crate::{network::Ticket, scene::Scene};
 use http::Response;
 use muster_contract_pool::{

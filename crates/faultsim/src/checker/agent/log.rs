@@ -1,9 +1,13 @@
-//! N19: what stands in a spool stays there until it is answered, and arrives in order.
+//! N14, N19, N20: what stands in a spool stays there until it is answered, and arrives in order; when an agent is degraded and
+//! what it owes before it asks for more; a run is over at a node after its tasks, and its summary counts each once.
 
-use super::{AgentBook, run};
+use super::{AgentBook, work::Works};
 use crate::checker::{Verdict, broken, ensure};
-use muster_agent::{Text, core::Event};
-use muster_model::ReportId;
+use muster_agent::{
+    Text,
+    core::{Event, EventKind, Outcome},
+};
+use muster_model::{Millis, ReportId, RunSummary, Timestamp};
 use muster_spool::{Recovered, Seq, SetAside};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +50,7 @@ impl AgentBook {
         })?;
         let known = self.log.numbers.insert(event.id.clone(), number);
         ensure(known.is_none(), "event_id_used_twice", || format!("{} is {known:?} and {number}", event.id))?;
-        run::check(event, &self.log, &self.works)?;
+        check_run_over(event, &self.log, &self.works)?;
         self.log.unheard.insert(number);
         let entry = Entry { event: event.clone(), bytes, is_refused: false, is_answered: false };
         self.log.entries.insert(number, entry);
@@ -182,3 +186,155 @@ fn must_precede(earlier: &Event, later: &Event) -> bool {
     let is_same_run = earlier.kind.run() == later.kind.run();
     is_same_run && (task(earlier).is_none() || task(later).is_none() || task(earlier) == task(later))
 }
+
+/// What became of what was sent in this life.
+#[derive(Default)]
+pub(super) struct Link {
+    /// Failures since an event was last answered, in all and of each event.
+    failures: u32,
+    failures_of: BTreeMap<u64, u32>,
+    is_degraded: bool,
+    /// Everything up to this event must be answered before new work is asked for.
+    owed: Option<u64>,
+}
+
+impl AgentBook {
+    /// What became of an event that was sent, and what the agent shows then.
+    pub(crate) fn sent(&mut self, number: u64, is_answered: bool, is_degraded: bool) -> Verdict {
+        let last = self.log.last();
+        let link = &mut self.link;
+        if is_answered {
+            if link.is_degraded {
+                link.owed = Some(last);
+            }
+            link.failures = 0;
+            link.failures_of.clear();
+            ensure(!is_degraded, "degraded_though_answered", || format!("{number}"))?;
+        } else {
+            link.failures += 1;
+            *link.failures_of.entry(number).or_default() += 1;
+        }
+        link.is_degraded = is_degraded;
+        link.check()
+    }
+
+    /// A pull leaves. Nothing new is asked for before the coordinator has heard what it missed.
+    pub(crate) fn pulls(&mut self, max_jobs: u32) -> Verdict {
+        let Some(owed) = self.link.owed else { return Ok(()) };
+        let open = self.log.entries.range(..=owed).find(|(_, entry)| !entry.is_answered);
+        let Some((open, _)) = open else {
+            self.link.owed = None;
+            return Ok(());
+        };
+        ensure(max_jobs == 0, "pulls_before_drained", || format!("{max_jobs} jobs, {open} is not taken"))
+    }
+}
+
+impl Link {
+    /// Degraded after the seventh try of one event in vain, and not without seven failures.
+    fn check(&self) -> Verdict {
+        let most = self.failures_of.values().max().copied().unwrap_or(0);
+        ensure(self.is_degraded || most < TRIES_MAX, "degraded_not_shown", || {
+            format!("{most} tries of one event")
+        })?;
+        ensure(!self.is_degraded || self.failures >= TRIES_MAX, "degraded_too_early", || {
+            format!("{} failures", self.failures)
+        })
+    }
+}
+
+const TRIES_MAX: u32 = 7;
+
+impl AgentBook {
+    /// What was told of every run that is over.
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = RunSummary> {
+        let events = self.log.entries.values().map(|entry| &entry.event.kind);
+        events.filter_map(|kind| match kind {
+            EventKind::RunFinished { summary, .. } => Some(*summary),
+            _ => None,
+        })
+    }
+}
+
+/// Looks at an event that is about to be written down.
+fn check_run_over(event: &Event, log: &Log, works: &Works) -> Verdict {
+    let EventKind::RunFinished { run, summary } = &event.kind else {
+        return Ok(());
+    };
+    ensure(!works.runs_of(run), "run_over_while_it_runs", || format!("{run}"))?;
+    let count = Count::of(run, log);
+    ensure(count.open.is_empty(), "run_over_with_open_tasks", || format!("{run}: {:?}", count.open))?;
+    // What was told to be over a while ago may have been forgotten since.
+    let is_long_over = count.over_at.is_some_and(|at| event.at - at > REMEMBERED);
+    let is_right = Count::summary(&count.ends) == *summary
+        || (is_long_over && Count::summary(&count.ends_since_over) == *summary);
+    ensure(is_right, "summary_unlike_its_tasks", || format!("{run}: {summary:?} was told, {count:?} counted"))
+}
+
+/// What is known of a run since it was last announced here.
+#[derive(Debug, Default)]
+struct Count {
+    /// Tasks that were begun and have not ended.
+    open: BTreeSet<Text>,
+    ends: BTreeMap<Text, End>,
+    /// When it was last told to be over, and what has ended since.
+    over_at: Option<Timestamp>,
+    ends_since_over: BTreeMap<Text, End>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    is_good: bool,
+    is_timeout: bool,
+}
+
+impl Count {
+    fn of(run: &Text, log: &Log) -> Self {
+        let mut count = Self::default();
+        let events = log.entries.values().map(|entry| &entry.event);
+        events.filter(|event| event.kind.run() == run).for_each(|event| count.add(event));
+        count
+    }
+
+    fn add(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::RunStarted { .. } => {
+                *self = Self { open: std::mem::take(&mut self.open), ..Self::default() }
+            }
+            EventKind::TaskStarted { attempt, .. } => drop(self.open.insert(attempt.task.clone())),
+            EventKind::TaskFinished { attempt, outcome, .. } => {
+                self.open.remove(&attempt.task);
+                self.ends.insert(attempt.task.clone(), End::of(outcome));
+                self.ends_since_over.insert(attempt.task.clone(), End::of(outcome));
+            }
+            EventKind::RunFinished { .. } => {
+                self.over_at = Some(event.at);
+                self.ends_since_over.clear();
+            }
+            EventKind::TaskProgress { .. } => {}
+        }
+    }
+
+    fn summary(ends: &BTreeMap<Text, End>) -> RunSummary {
+        let count = |wanted: fn(&End) -> bool| ends.values().filter(|end| wanted(end)).count() as u64;
+        RunSummary {
+            succeeded: count(|end| end.is_good),
+            failed: count(|end| !end.is_good),
+            timeout: count(|end| end.is_timeout),
+        }
+    }
+}
+
+impl End {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded { .. } => Self { is_good: true, is_timeout: false },
+            Outcome::Failed { error, .. } => {
+                Self { is_good: false, is_timeout: error.starts_with("timeout: ") }
+            }
+        }
+    }
+}
+
+/// How long an agent remembers for certain what it told to be over.
+const REMEMBERED: Millis = Millis(120_000);

@@ -2,7 +2,7 @@
 
 use super::{FrameBook, SLACK, Said, Verdict, chunk::FAILED, ensure, rows::Before};
 use crate::scene::Scene;
-use muster_model::{Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
+use muster_model::{FrameTaskId, Millis, Name, RendererRecord, RendererState, Timestamp, TransitionRecord};
 
 impl FrameBook {
     pub(super) fn write_transition(
@@ -160,3 +160,30 @@ fn is_way(from: RendererState, to: RendererState) -> bool {
     };
     is_seen || is_put_away || (to == Registered && from != Registered)
 }
+
+impl FrameBook {
+    /// Looks at what must not last, after every step.
+    pub(in crate::checker) fn after_step(&self, now: Timestamp) -> Verdict {
+        self.check_lost(now)?;
+        self.check_stalled(now)
+    }
+
+    /// An assignment of which nothing is heard goes to another, unless everything stands still on request, or its worker
+    /// says with every heartbeat that it must.
+    fn check_stalled(&self, now: Timestamp) -> Verdict {
+        if self.rows.farm.paused || self.steered.all {
+            return Ok(());
+        }
+        let limit = Millis(self.settings.stall.0 + LOOK_AGAIN.0 + SLACK.0);
+        let is_stalled = |(task, news): &(&FrameTaskId, &Timestamp)| {
+            let worker = self.rows.tasks.get(task).map(|row| &row.worker);
+            let full_at = worker.and_then(|worker| self.full_at.get(worker)).copied();
+            now > (**news).max(self.resumed_at).max(full_at.unwrap_or(Timestamp(0))) + limit
+        };
+        let stalled = self.news.iter().find(is_stalled);
+        ensure(stalled.is_none(), "stall_outlasts", || format!("{stalled:?} at {now:?}"))
+    }
+}
+
+/// How late the end of a pause may be noticed.
+const LOOK_AGAIN: Millis = Millis(10_000);

@@ -1,14 +1,13 @@
-//! P8, P13, P15: a job ends when it is over, once, and as it must; who is judged for it.
+//! P8, P13, P15: a job ends when it is over, once, and as it must; who is judged for it; once all is quiet, every job has ended
+//! or is explained.
 
-use super::{
-    PoolBook, Verdict, ensure,
-    rows::{Before, Submitted, submitted},
-};
+use super::{Before, PoolBook, Submitted, Verdict, ensure, grant::fits, submitted};
 use crate::scene::Scene;
 use muster_model::{
-    AssignmentId, AssignmentState, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus, PoolWorkerId,
-    PoolWorkerRecord,
+    AssignmentId, AssignmentState, PoolCause, PoolEndRecord, PoolJobId, PoolJobRecord, PoolJobStatus,
+    PoolWorkerId, PoolWorkerRecord, UserId,
 };
+use std::collections::BTreeSet;
 
 impl PoolBook {
     pub(super) fn check_ends(&mut self, before: &Before, scene: &mut Scene) -> Verdict {
@@ -109,5 +108,51 @@ impl PoolBook {
         let is_wronged = row.dissents > 0 || (row.ban_reason.is_some() && !self.bans.contains(&row.id));
         let is_innocent = self.innocent.contains(&*row.name);
         ensure(!is_innocent || !is_wronged, "innocent_judged", || format!("{row:?}"))
+    }
+}
+
+impl PoolBook {
+    /// Whether every job has ended that some worker could do.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.rows.live.is_empty() && self.open().all(|job| !self.is_doable(job))
+    }
+
+    /// The last look: jobs that are still open are explained (P15).
+    pub(crate) fn at_rest(&self, explain: impl Fn(PoolJobId) -> Option<PoolCause>) -> Verdict {
+        for job in self.open() {
+            let cause = explain(job.id);
+            let is_right = matches!(
+                cause,
+                Some(
+                    PoolCause::NoWorkers
+                        | PoolCause::NoWorkerInRegion { .. }
+                        | PoolCause::RequirementsUnmet
+                        | PoolCause::TooFewOwners { .. }
+                )
+            );
+            ensure(is_right, "pool_job_unexplained", || format!("{job:?}: {cause:?}"))?;
+        }
+        Ok(())
+    }
+
+    /// What keeps the ledger from being quiet.
+    pub(in crate::checker) fn unrest(&self) -> String {
+        let open: Vec<&PoolJobRecord> = self.open().filter(|job| self.is_doable(job)).collect();
+        let live: Vec<_> = self.rows.live.iter().filter_map(|id| self.rows.assignments.get(id)).collect();
+        let workers = self.rows.workers.values();
+        let workers: Vec<_> = workers.map(|row| (row.id, row.status, row.draining)).collect();
+        format!("pool jobs {open:?}, assignments {live:?}, workers {workers:?}")
+    }
+
+    fn open(&self) -> impl Iterator<Item = &PoolJobRecord> {
+        self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id))
+    }
+
+    /// Whether somebody could do a job whose owner was not asked before, where that counts (P15).
+    fn is_doable(&self, job: &PoolJobRecord) -> bool {
+        let asked = self.rows.of(job.id).filter(|row| row.state != AssignmentState::Revoked);
+        let asked = asked.filter(|_| job.draft.redundancy > 1);
+        let asked: BTreeSet<UserId> = asked.map(|row| row.owner).collect();
+        self.rows.workers.values().any(|worker| fits(job, worker) && !asked.contains(&worker.owner))
     }
 }

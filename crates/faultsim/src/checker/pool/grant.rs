@@ -1,6 +1,6 @@
 //! P14, P15, invariants 2, 6 and 11: whom assignments are given to, and whose turn it is.
 
-use super::{PoolBook, Served, Verdict, ensure, rows::Before};
+use super::{Before, PoolBook, Served, Verdict, ensure};
 use muster_model::{
     AssignmentRecord, AssignmentState, PoolJobRecord, PoolWorkerId, PoolWorkerRecord, Quality, Timestamp,
     UserId,

@@ -1,6 +1,6 @@
 //! N19: the spool on a disk that fills up, fails and loses what was not synced.
 
-use super::{Agent, Chore, crash::Doom, exchange::Sent};
+use super::{Agent, Chore, exchange::Sent, life::Doom};
 use crate::{
     checker::{Broken, Checker, Verdict, Written},
     planted::Planted,

@@ -1,16 +1,23 @@
 //! N1, N19, N20: what leaves for the coordinator, and what comes back.
 
-use super::{Agent, Chore, meaning};
+use super::{Agent, Chore};
 use crate::{
-    checker::{Checker, Verdict},
+    checker::{Broken, Checker, Verdict},
     network::{Returned, Ticket},
     node::{PATIENCE_MS, wire},
     planted::Planted,
     scene::Scene,
 };
-use muster_agent::core::{Answer, Heartbeat, NoAnswer, PullRequest, PulledWork, Refusal};
-use muster_contract_nodes::write_heartbeat;
-use muster_model::{Ask, Command, Millis, Pull, Report, Timestamp};
+use muster_agent::core::{
+    Answer, Attempt, EventKind, Heartbeat, NoAnswer, Outcome as AgentOutcome, PullRequest, PulledWork,
+    Refusal,
+};
+use muster_contract_nodes::{read_event, write_heartbeat};
+use muster_model::{
+    Ask, Command, DeviceReport, Millis, Name, NameError, Outcome, Pull, Report, ReportId, ReportKind, Step,
+    TaskReport, TaskReportKind, Timestamp,
+};
+use std::str::FromStr;
 
 /// A request under way.
 pub(super) struct Request {
@@ -49,7 +56,7 @@ impl Agent {
 
     pub(super) fn pull(&mut self, request: PullRequest, scene: &mut Scene, checker: &mut Checker) -> Verdict {
         checker.agent(&self.site).pulls(request.max_jobs)?;
-        let meant = meaning::pull(&self.site.name, &request)?;
+        let meant = meant_pull(&self.site.name, &request)?;
         let body = request.write(self.site.name.as_str());
         let command = wire::read_pull_request(&body, &meant, request.wait)?;
         let about = About::Work(request.number);
@@ -177,7 +184,7 @@ impl Agent {
         let Some(bytes) = self.read(number, scene, checker)? else {
             return Ok(());
         };
-        let meant = meaning::report(&self.site.name, &bytes)?;
+        let meant = meant_report(&self.site.name, &bytes)?;
         let command = wire::read_callback(&bytes, &meant)?;
         self.ask(Outgoing { command, wait: None, about: About::Event(number) }, scene);
         Ok(())
@@ -190,4 +197,70 @@ impl Agent {
         self.site.plan(scene, patience, Chore::GiveUp(ticket.exchange));
         self.life().requests.insert(ticket.exchange, Request { ticket, at: scene.now, about });
     }
+}
+
+/// The report that an agent makes with these bytes of its spool.
+fn meant_report(worker: &Name, bytes: &[u8]) -> Result<Report, Broken> {
+    let event = read_event(bytes).map_err(|error| strange(&error.to_string()))?;
+    let id = ReportId::new(&event.id).map_err(|error| strange(&error.to_string()))?;
+    let kind = match event.kind {
+        EventKind::RunStarted { run, .. } => ReportKind::RunStarted { job: id_of(&run)? },
+        EventKind::RunFinished { run, summary } => ReportKind::RunFinished { job: id_of(&run)?, summary },
+        EventKind::TaskStarted { attempt, .. } => task_report(&attempt, TaskReportKind::Started)?,
+        EventKind::TaskProgress { attempt, step, status } => {
+            let step = Step { name: name_of(&step)?, status, at: event.at };
+            task_report(&attempt, TaskReportKind::Progress(step))?
+        }
+        EventKind::TaskFinished { attempt, started_at, outcome } => {
+            task_report(&attempt, finished(outcome, started_at))?
+        }
+    };
+    let worker = worker.clone();
+    Ok(Report { id, worker, at: event.at, body: "{}".into(), kind })
+}
+
+/// A request for work.
+fn meant_pull(worker: &Name, request: &PullRequest) -> Result<Pull, Broken> {
+    let device = |attached: &muster_agent::Attached| {
+        Ok(DeviceReport {
+            device: name_of(&attached.device)?,
+            handle: name_of(&attached.handle)?,
+            attachment: attached.attachment,
+        })
+    };
+    let devices = request.devices.as_ref().map(|devices| devices.iter().map(device).collect());
+    Ok(Pull { worker: worker.clone(), max: request.max_jobs, devices: devices.transpose()? })
+}
+
+fn task_report(attempt: &Attempt, kind: TaskReportKind) -> Result<ReportKind, Broken> {
+    Ok(ReportKind::Task(TaskReport {
+        job: id_of(&attempt.run)?,
+        task: id_of(&attempt.task)?,
+        lane: name_of(&attempt.device)?,
+        attempt: u16::try_from(attempt.number).ok(),
+        fence: attempt.token.as_ref().map(|token| id_of(token)).transpose()?,
+        kind,
+    }))
+}
+
+fn finished(outcome: AgentOutcome, started_at: Timestamp) -> TaskReportKind {
+    let outcome = match outcome {
+        AgentOutcome::Succeeded { .. } => Outcome::Succeeded,
+        AgentOutcome::Failed { reason, error } => {
+            Outcome::Failed { reason: Some(reason), error: Some((&*error).into()) }
+        }
+    };
+    TaskReportKind::Finished { outcome, started_at, result: None }
+}
+
+fn id_of<T: FromStr>(text: &str) -> Result<T, Broken> {
+    text.parse().map_err(|_| strange(text))
+}
+
+fn name_of(text: &str) -> Result<Name, Broken> {
+    Name::new(text).map_err(|error: NameError| strange(&format!("{text}: {error}")))
+}
+
+fn strange(what: &str) -> Broken {
+    Broken::new("agent_speaks_strangely", what.to_owned())
 }

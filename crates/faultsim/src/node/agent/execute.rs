@@ -1,6 +1,6 @@
 //! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
 
-use super::{Agent, Chore, crash::Doom};
+use super::{Agent, Chore, life::Doom};
 use crate::{
     checker::{Checker, Verdict},
     plan::name,

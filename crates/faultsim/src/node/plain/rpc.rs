@@ -1,6 +1,6 @@
 //! Q14: a PC that claims, renews, completes and fails its rows by RPC.
 
-use super::{Chore, PATIENCE_MS, Plain, execute::Work};
+use super::{Chore, PATIENCE_MS, Plain, Work};
 use crate::scene::Scene;
 use muster_model::{
     Ask, Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord,

@@ -1,11 +1,13 @@
-//! N19: every report is written down first, then sent until somebody takes it.
+//! N19: every report is written down first, then sent until somebody takes it; flat, beside `type`, as a node of another make
+//! writes it (N4).
 
-use super::{Chore, PATIENCE_MS, Plain, Style, callback, execute::Work, wire};
-use crate::{plan::name, scene::Scene};
+use super::{Chore, PATIENCE_MS, Plain, Style, Work, wire};
+use crate::{node::wire::WORKFLOW, plan::name, scene::Scene};
 use muster_model::{
     FailureReason, Outcome, Report, ReportId, ReportKind, RunSummary, Step, StepStatus, TaskReport,
     TaskReportKind, Timestamp,
 };
+use serde_json::{Value, json};
 
 /// A report that has not been taken.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl Plain {
                 scene.count("report resent with a new timestamp");
                 set_time(&mut report, scene.now);
             }
-            let Some(command) = self.understood(wire::read_callback(&callback::write(&report), &report))
+            let Some(command) = self.understood(wire::read_callback(&write_callback(&report), &report))
             else {
                 return;
             };
@@ -107,7 +109,7 @@ impl Plain {
             ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
         };
         let other = Report { kind, ..report.clone() };
-        if let Some(command) = self.understood(wire::read_callback(&callback::write(&other), &other)) {
+        if let Some(command) = self.understood(wire::read_callback(&write_callback(&other), &other)) {
             self.site.ask(scene, command, None);
         }
     }
@@ -147,5 +149,55 @@ fn set_time(report: &mut Report, at: Timestamp) {
     report.at = at;
     if let ReportKind::Task(TaskReport { kind: TaskReportKind::Progress(step), .. }) = &mut report.kind {
         step.at = at;
+    }
+}
+
+/// Writes the body of a callback.
+fn write_callback(report: &Report) -> Vec<u8> {
+    let mut body = match &report.kind {
+        ReportKind::RunStarted { job } => json!({"type": "run_started", "run_id": job.to_string(),
+            "target_devices_count": 1, "max_concurrency": 1}),
+        ReportKind::RunFinished { job, summary } => json!({"type": "run_finished", "run_id": job.to_string(),
+            "summary": {"succeeded": summary.succeeded, "failed": summary.failed, "timeout": summary.timeout}}),
+        ReportKind::Task(task) => write_task(task, report),
+    };
+    body["event_id"] = report.id.as_str().into();
+    body["node_id"] = report.worker.as_str().into();
+    body["timestamp"] = report.at.0.into();
+    body.to_string().into_bytes()
+}
+
+fn write_task(task: &TaskReport, report: &Report) -> Value {
+    let handle = task.lane.as_str();
+    let mut body = match &task.kind {
+        TaskReportKind::Started => {
+            json!({"type": "task_started", "runtime_handle": handle, "workflow_id": WORKFLOW, "timeoutMs": 1})
+        }
+        TaskReportKind::Progress(step) => json!({"type": "task_progress", "step": step.name.as_str(),
+            "status": match step.status { StepStatus::Running => "running", StepStatus::Done => "done" }}),
+        TaskReportKind::Finished { outcome, started_at, .. } => {
+            let mut body = json!({"type": "task_finished", "runtime_handle": handle,
+                "timings": {"startedAt": started_at.0, "endedAt": report.at.0}});
+            write_outcome(&mut body, outcome);
+            body
+        }
+    };
+    body["run_id"] = task.job.to_string().into();
+    body["task_id"] = task.task.to_string().into();
+    body["device_id"] = handle.into();
+    // A field that is null counts as absent (N4).
+    body["attempt"] = task.attempt.into();
+    body["lease_token"] = task.fence.map(|fence| fence.to_string()).into();
+    body
+}
+
+fn write_outcome(body: &mut Value, outcome: &Outcome) {
+    match outcome {
+        Outcome::Failed { reason, error } => {
+            body["status"] = "failed".into();
+            body["failure_reason"] = reason.map(|reason| reason.as_str()).into();
+            body["error_message"] = error.as_deref().into();
+        }
+        _ => body["status"] = "succeeded".into(),
     }
 }

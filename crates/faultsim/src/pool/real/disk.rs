@@ -2,8 +2,7 @@
 
 use crate::{
     pool::{
-        keys::key_of_text,
-        nature::{Content, Draft, result},
+        rig::{Content, Draft, key_of_text, result},
         wire::fence_of,
     },
     scene::Scene,
