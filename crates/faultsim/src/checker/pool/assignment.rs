@@ -167,7 +167,7 @@ impl PoolBook {
             let surely = |heard: Timestamp| heard + SLACK < now && heard + self.settings.offline_after > now;
             // Who was shut out and let in again counts as offline until it is heard of.
             let is_let_in = self.unbans.get(id).is_some_and(|at| *at + SLACK >= now);
-            let sign = heard.filter(|heard| surely(*heard)).last();
+            let sign = heard.filter(|heard| surely(*heard)).max();
             let is_early = goes && !is_let_in && sign.is_some();
             ensure(!is_early, "worker_offline_early", || {
                 format!("{row:?} at {now:?} though it was heard of at {sign:?}")
