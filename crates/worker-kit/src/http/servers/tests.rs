@@ -8,14 +8,7 @@ use axum::{
 };
 use reqwest::Client;
 use serde_json::json;
-use std::{
-    future::pending,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{future::pending, io, sync::Arc};
 use tokio::{net::TcpListener, sync::watch};
 
 /// Behaviour of a stand-in server.
@@ -207,4 +200,44 @@ async fn the_only_server_is_waited_for() {
         _ = waiting => panic!("it did not wait"),
         error = other => assert!(error.to_string().ends_with("it did not answer in time"), "{error}"),
     }
+}
+
+fn servers(texts: &[&str]) -> Result<Servers, NotAServer> {
+    Servers::parse(texts.iter().copied())
+}
+
+/// I5, S19: addresses are named one by one or with commas, in order, each once, with and without TLS.
+#[test]
+fn several_addresses_are_read() {
+    let all = servers(&["http://a:1, https://b/muster", "http://c:3,", "http://a:1/"]).unwrap();
+    assert_eq!(all.to_string(), "http://a:1, https://b/muster, http://c:3");
+    assert!(all.are_several() && !servers(&["http://a:1"]).unwrap().are_several());
+}
+
+/// I5: whatever is no address is named, wherever it stands.
+#[test]
+fn a_wrong_address_is_named() {
+    for (text, wrong) in [
+        ("http://a:1,b:2", "b:2 is no address"),
+        ("ftp://a,http://b", "ftp://a is no address"),
+        ("http://a:1,no url", "no url is no address"),
+        (" , ", "an empty text is no address"),
+        ("", "an empty text is no address"),
+    ] {
+        let error = servers(&[text]).unwrap_err().to_string();
+        assert!(error.starts_with(wrong), "{error}");
+    }
+}
+
+/// S19: those who fail together turn to the next together, and after the last comes the first.
+#[test]
+fn those_who_fail_together_turn_together() {
+    let all = servers(&["http://a,http://b,http://c"]).unwrap();
+    assert_eq!((all.pass_over(0), all.pass_over(0), all.place()), (1, 1, 1));
+    assert_eq!(all.current().as_str(), "http://b/");
+    assert_eq!((all.pass_over(1), all.pass_over(2), all.place()), (2, 0, 0));
+    all.turn_from(&"http://b/x".parse().unwrap());
+    assert_eq!(all.place(), 0, "that is not the current one");
+    all.turn_from(&"http://a/x?y".parse().unwrap());
+    assert_eq!(all.place(), 1);
 }

@@ -1,43 +1,31 @@
 //! The agent as it runs: the core, with a disk, a network, devices and a clock around it.
 
-mod options;
-
-pub use options::{AgentError, Options};
-
 use crate::{
-    Attached, Backend, End, StepStatus,
+    Attached, Backend,
     core::{
-        Action, Answer, Core, Drain, Found, NoAnswer, Progress, PullRequest, PulledWork, Settings, Status,
-        Work,
+        Action, Answer, Core, Drain, Found, NoAnswer, Progress, PullRequest, PulledWork, Settings,
+        SnapshotError, Status, Work,
     },
     driver::{Cause, StepFailure},
     execute::Executor,
 };
-use muster_contract_nodes::{read_event, write_event, write_heartbeat};
+use muster_contract_nodes::{NotACallback, read_event, write_event, write_heartbeat};
 use muster_model::{Millis, Timestamp};
-use muster_spool::Limits;
+use muster_spool::{Limits, SpoolError};
 use muster_worker_kit::{
-    exchange::{Exchange, pause_until, publish},
+    exchange::{Event, Exchange, pause_until, publish},
     journal::{Journal, JournalEvent, SegmentState},
     process::wait_for_earlier_life,
 };
 use serde::Serialize;
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt, io,
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 use tokio::{sync::watch, task::AbortHandle};
-
-/// Something that happened outside the core.
-enum Happened {
-    Journal(JournalEvent),
-    Pulled(u64, Result<PulledWork, String>),
-    Sent(u64, Answer),
-    Stepped(u64, String, StepStatus),
-    Ended(u64, End),
-    Devices(Result<Vec<Attached>, StepFailure>),
-}
 
 /// An agent at work.
 pub struct Agent {
@@ -46,14 +34,14 @@ pub struct Agent {
     backend: Arc<Backend>,
     executor: Arc<Executor>,
     options: Options,
-    /// What was appended lately, so that sending it need not read the disk.
+    /// Lately appended events, so that sending them need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
     pulls: HashMap<u64, AbortHandle>,
-    /// Why devices could not be listed the last time.
+    /// Reason why devices could not be listed the last time.
     trouble: Option<Cause>,
     /// No new segment of the spool is tried before this.
     next_segment_at: Timestamp,
-    exchange: Exchange<Happened>,
+    exchange: Exchange<Self>,
     report: watch::Sender<Report>,
 }
 
@@ -71,9 +59,7 @@ impl Agent {
             error,
         })?;
         let exchange = Exchange::new();
-        let report = exchange.reporter();
-        let journal =
-            Journal::start(spool, SegmentState::FromOwner, move |event| report(Happened::Journal(event)))?;
+        let journal = Journal::start(spool, SegmentState::FromOwner, exchange.reporter(Self::journalled))?;
         let found = found(recovered, journal.last())?;
         let waiting = found.pending.len();
         let timeouts = executor.timeouts().map(|(id, timeout)| (id.to_owned(), timeout)).collect();
@@ -116,7 +102,7 @@ impl Agent {
             }
             let pause = self.pause(flush_until);
             tokio::select! {
-                happened = self.exchange.next() => self.note(happened),
+                event = self.exchange.next() => self.handle(event),
                 Ok(()) = drain.changed() => {
                     let wanted = *drain.borrow_and_update();
                     if let Some(drain) = wanted {
@@ -126,39 +112,17 @@ impl Agent {
                 () = tokio::time::sleep(pause) => self.core.wake((self.options.now)()),
             }
             // Whatever else has happened meanwhile shares one sync.
-            while let Some(happened) = self.exchange.try_next() {
-                self.note(happened);
+            while let Some(event) = self.exchange.try_next() {
+                self.handle(event);
             }
         }
         self.journal.close().await;
     }
 
-    /// Tells the core what happened.
-    fn note(&mut self, happened: Happened) {
+    /// Handles an event.
+    fn handle(&mut self, event: Event<Self>) {
         let now = (self.options.now)();
-        if let Happened::Pulled(number, _) = &happened {
-            self.pulls.remove(number);
-        }
-        match happened {
-            Happened::Journal(event) => self.journalled(event, now),
-            Happened::Pulled(number, Ok(answer)) => self.core.pulled(number, Ok(answer), now),
-            Happened::Pulled(number, Err(error)) => {
-                tracing::warn!(error, "no answer to a pull");
-                self.core.pulled(number, Err(NoAnswer), now);
-            }
-            Happened::Sent(number, answer) => self.core.sent(number, answer, now),
-            Happened::Stepped(work, step, status) => {
-                self.core.stepped(work, Progress { step: &step, status }, now)
-            }
-            Happened::Ended(work, end) => {
-                self.exchange.ended(work);
-                self.core.ended(work, end, now);
-            }
-            Happened::Devices(seen) => {
-                self.look(seen, now);
-                self.discover_after(self.executor.fleet().look_every());
-            }
-        }
+        event(self, now);
     }
 
     fn journalled(&mut self, event: JournalEvent, now: Timestamp) {
@@ -186,9 +150,13 @@ impl Agent {
     /// Looks for devices after a pause.
     fn discover_after(&self, pause: Duration) {
         let executor = Arc::clone(&self.executor);
-        self.exchange.spawn(async move {
+        let discover = async move {
             tokio::time::sleep(pause).await;
-            Happened::Devices(executor.fleet().discover().await)
+            executor.fleet.discover().await
+        };
+        self.exchange.spawn(discover, |agent, seen, now| {
+            agent.look(seen, now);
+            agent.discover_after(agent.executor.fleet.look_every());
         });
     }
 
@@ -240,7 +208,7 @@ impl Agent {
                 Action::Pull(request) => self.pull(request),
                 Action::Heartbeat(mut beat) => {
                     let backend = Arc::clone(&self.backend);
-                    beat.vendor_ws_ok = self.executor.vendor_ws_ok();
+                    beat.vendor_ws_ok = self.executor.fleet.vendor_ws_ok();
                     let body = write_heartbeat(&self.options.node, &beat);
                     tokio::spawn(async move { backend.send(body).await });
                 }
@@ -266,8 +234,20 @@ impl Agent {
 
     fn pull(&mut self, request: PullRequest) {
         let (backend, number) = (Arc::clone(&self.backend), request.number);
-        let pull = async move { Happened::Pulled(number, backend.pull(&request).await) };
-        self.pulls.insert(number, self.exchange.spawn(pull));
+        let pull = async move { backend.pull(&request).await };
+        self.pulls.insert(
+            number,
+            self.exchange.spawn(pull, move |agent, answer, now| agent.pulled(number, answer, now)),
+        );
+    }
+
+    fn pulled(&mut self, number: u64, answer: Result<PulledWork, String>, now: Timestamp) {
+        self.pulls.remove(&number);
+        let answer = answer.map_err(|error| {
+            tracing::warn!(error, "no answer to a pull");
+            NoAnswer
+        });
+        self.core.pulled(number, answer, now);
     }
 
     /// No new work; a question that waits at the backend is taken back, so that nothing is handed to who is leaving.
@@ -282,15 +262,23 @@ impl Agent {
 
     fn send(&self, number: u64, body: Vec<u8>) {
         let backend = Arc::clone(&self.backend);
-        self.exchange.spawn(async move { Happened::Sent(number, backend.send(body).await) });
+        let send = async move { backend.send(body).await };
+        self.exchange.spawn(send, move |agent, answer, now| agent.core.sent(number, answer, now));
     }
 
     fn begin(&mut self, work: Work) {
         let (number, cancel) = (work.number, self.exchange.begin(work.number));
-        let (executor, report) = (Arc::clone(&self.executor), self.exchange.reporter());
-        self.exchange.spawn(async move {
-            let progress = |step: &str, status| report(Happened::Stepped(number, step.to_owned(), status));
-            Happened::Ended(number, executor.run(&work.job, &work.handle, &progress, &cancel).await)
+        let executor = Arc::clone(&self.executor);
+        let report = self.exchange.reporter(move |agent: &mut Self, (step, status): (String, _), now| {
+            agent.core.stepped(number, Progress { step: &step, status }, now);
+        });
+        let run = async move {
+            let progress = |step: &str, status| report((step.to_owned(), status));
+            executor.run(&work.job, &work.handle, &progress, &cancel).await
+        };
+        self.exchange.spawn(run, move |agent, end, now| {
+            agent.exchange.ended(number);
+            agent.core.ended(number, end, now);
         });
     }
 
@@ -337,13 +325,13 @@ pub struct Report {
     pub online: usize,
     /// Tasks in execution.
     pub running: usize,
-    /// How many may be.
+    /// Upper limit of these.
     pub slots: u32,
     /// Tasks that wait for their device or a slot.
     pub queued: usize,
     /// Events that no backend has taken.
     pub spooled: usize,
-    /// Whether the last pull was answered.
+    /// True if the last pull was answered.
     pub reachable: bool,
     /// Reports have not reached the backend for a while (N20).
     pub degraded: bool,
@@ -389,6 +377,69 @@ fn found(recovered: muster_spool::Recovered, last: u64) -> Result<Found, AgentEr
     Ok(Found { snapshot: recovered.snapshot, since, pending, last })
 }
 
+/// The options of an agent.
+#[derive(Clone)]
+pub struct Options {
+    /// The name of this PC.
+    pub node: String,
+    /// Number of tasks that run at once (N18).
+    pub slots: u32,
+    /// The spool's directory; a `work` directory and a lock live beside it there.
+    pub spool: PathBuf,
+    /// Size of a file of the spool before the next is begun.
+    pub segment_bytes: u64,
+    /// Names the spool if it is new: random, so that no two spools ever share one.
+    pub new_spool_id: String,
+    /// Tells the time; never less than it was.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+impl Options {
+    /// The file that guards of programs lock while they live.
+    #[must_use]
+    pub fn guard_lock(&self) -> PathBuf {
+        self.spool.join("guards.lock")
+    }
+
+    /// Directory for files of running tasks.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        self.spool.join("work")
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("node", &self.node)
+            .field("slots", &self.slots)
+            .field("spool", &self.spool)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reason why an agent cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The spool does not open.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// The spool holds what no agent of this version wrote.
+    #[error("entry {0} of the spool: {1}; use the muster that wrote it to empty the spool")]
+    Entry(u64, NotACallback),
+    /// The spool's snapshot is none of this version.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// Something on this PC does not work.
+    #[error("{what}: {error}")]
+    Io {
+        /// The operation.
+        what: String,
+        /// The result.
+        error: io::Error,
+    },
+}
+
 const WAIT: Millis = Millis(30_000);
 /// Events of different tasks that are on their way at once.
 const SENDS: usize = 16;
@@ -396,5 +447,5 @@ const SENDS: usize = 16;
 const SEGMENT_EVERY: Millis = Millis(1_000);
 /// Bodies that are kept in memory besides on disk.
 const FRESH_MAX: usize = 1_024;
-/// How long a leaving agent tries to deliver what it has to say; the rest waits on disk for its next life.
+/// Time that a leaving agent tries to deliver its events; the rest waits on disk for its next life.
 const FLUSH: Millis = Millis(10_000);

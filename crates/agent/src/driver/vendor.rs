@@ -25,7 +25,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::WebSocketConfig},
 };
 
-/// Where vendors' programs listen.
+/// Default address of vendors' programs.
 pub const DEFAULT_URL: &str = "ws://127.0.0.1:22222";
 
 /// The devices of a vendor's program.
@@ -71,7 +71,7 @@ impl Vendor {
         Ok(StepOutput { text: answer.text(), file: None })
     }
 
-    /// Whether the last exchange with the program worked, as heartbeats say in `vendor_ws_ok` (N8).
+    /// True if the last exchange with the program worked, as heartbeats say in `vendor_ws_ok` (N8).
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.channel.works()
@@ -109,7 +109,7 @@ fn attached(entry: &Value) -> Option<Attached> {
     Some(Attached { device: device.into(), handle: handle.into(), attachment: Attachment::Online })
 }
 
-/// Whether a handle means one device. `all` means every one, and a comma makes a list.
+/// True if a handle means one device. `all` means every one, and a comma makes a list.
 fn names_one(handle: &str) -> bool {
     let fits = (1..=HANDLE_BYTES_MAX).contains(&handle.len());
     fits && handle.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',')
@@ -143,7 +143,7 @@ impl Channel {
         outcome.map_err(|error| format!("{}: {error}", self.url))
     }
 
-    /// Whether the last exchange worked.
+    /// True if the last exchange worked.
     fn works(&self) -> bool {
         self.works.load(Ordering::Relaxed)
     }
@@ -153,7 +153,7 @@ impl Channel {
         self.works.store(false, Ordering::Relaxed);
     }
 
-    /// Where the program is.
+    /// Address of the program.
     fn url(&self) -> &str {
         &self.url
     }
@@ -225,7 +225,7 @@ async fn received(socket: &mut Socket) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Whether an idle connection has neither ended nor said anything: what it said would be taken for the next answer.
+/// True if an idle connection has neither ended nor said anything: what it said would be taken for the next answer.
 fn is_quiet(socket: &mut Socket) -> bool {
     loop {
         match socket.next().now_or_never() {
@@ -242,7 +242,7 @@ struct Answer {
     code: i64,
     #[serde(default, alias = "msg")]
     message: Value,
-    /// What was asked for.
+    /// The requested data.
     #[serde(default)]
     data: Value,
 }
@@ -256,7 +256,7 @@ impl Answer {
         })
     }
 
-    /// What it says against the command, if it refused.
+    /// Its complaint, if it refused the command.
     fn complaint(&self) -> Option<String> {
         if self.code == SUCCESS {
             return None;
@@ -267,7 +267,7 @@ impl Answer {
         Some(format!("the vendor's program answered {}: {said}", self.code))
     }
 
-    /// What was asked for, as text.
+    /// The requested data, as text.
     fn text(self) -> Option<String> {
         match self.data {
             Value::Null => None,
