@@ -205,7 +205,7 @@ impl Coordinator {
         self.shared.options.queue_length.saturating_sub(self.places.available_permits())
     }
 
-    /// How long ago the last sign of life was sent that the store confirmed; none where no term runs or nobody shares the
+    /// Time since the last renewal that the store confirmed; none where no term runs or nobody shares the
     /// store.
     #[must_use]
     pub fn since_renewal(&self) -> Option<Millis> {

@@ -27,7 +27,7 @@ pub struct PoolDirectory {
 /// A worker of the pool.
 #[derive(Debug)]
 pub struct PoolMember {
-    /// Whose.
+    /// The owner.
     pub owner: UserId,
     /// Public key that verifies its results; any text (P3).
     pub public_key: Option<Box<str>>,
@@ -131,7 +131,7 @@ impl Coordinator {
     }
 }
 
-/// Whoever waits for the end of a job.
+/// Requests that wait for the end of a job.
 #[derive(Default)]
 struct Watchers(Mutex<HashMap<PoolJobId, watch::Sender<()>>>);
 

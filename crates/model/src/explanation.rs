@@ -209,7 +209,7 @@ causes! {
         Ended { status: PoolJobStatus } = "P13" "job_ended",
         /// It is being done: so many have it.
         Running { assignments: u32 } = "P6" "job_running",
-        /// Whoever has it fell silent; it goes to another when the lease is over.
+        /// The worker that has it fell silent; it goes to another when the lease is over.
         LeaseOut { worker: PoolWorkerId, until: Timestamp } = "P5" "lease_out",
         /// No worker has ever been registered.
         NoWorkers = "P3" "no_workers",

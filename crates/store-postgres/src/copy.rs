@@ -12,7 +12,7 @@ use crate::{
 use muster_store::{Election, StoreError};
 use muster_tables::{Fault, Put, Row, Sink, Sql, TABLES, Value, Whole};
 
-/// How far a database is filled when a transaction has filled it.
+/// Progress of filling a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// All of it at once.

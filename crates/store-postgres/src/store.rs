@@ -20,7 +20,7 @@ pub struct PostgresStore {
     election: Arc<PostgresElection>,
 }
 
-/// What the address of a database leaves open.
+/// Settings that the address of a database leaves open.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// Longest silence of a leader. Connections that lost their way are noticed within twice as long.

@@ -11,7 +11,7 @@ use muster_model::{
 pub struct Batch {
     /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
     pub changes: Vec<Change>,
-    /// What subscribers will be told once this is durable.
+    /// Entries that are published once this is durable.
     pub feed: Vec<FeedEntry>,
     /// Signs of life worth writing down: `pcs.last_seen_at`.
     pub sightings: Vec<(Name, Timestamp)>,

@@ -86,7 +86,7 @@ pub trait Store: Send + Sync + 'static {
     /// A handle for reading; cheap to call, safe to share.
     fn reader(&self) -> std::sync::Arc<dyn Reader>;
 
-    /// How servers that share it agree who leads; `None`: it belongs to one process, which leads.
+    /// Election among the servers that share it; `None`: it belongs to one process, which leads.
     fn election(&self) -> Option<std::sync::Arc<dyn Election>> {
         None
     }
@@ -98,10 +98,10 @@ pub struct Term {
     pub epoch: u64,
     /// The last number of the feed that was given out.
     pub feed_seq: u64,
-    /// How many commits the store has seen before this term; only ever compared with what
+    /// Number of commits before this term; only ever compared with what
     /// [`Election::preload`] told.
     pub commits: u64,
-    /// What time it is by the store's own clock, and not before any moment an earlier term knew of; `None`: the
+    /// Time by the store's own clock, and not before any moment an earlier term knew of; `None`: the
     /// store has no clock, and the server goes by its own.
     pub now: Option<Timestamp>,
     /// For the committing thread.

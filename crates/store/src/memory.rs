@@ -185,7 +185,7 @@ struct Leadership {
     leader: Option<Candidate>,
     connected: bool,
     commits: u64,
-    /// What the store's clock shows, if it has one.
+    /// Time of the store's clock, if it has one.
     clock: Option<Timestamp>,
     /// The latest moment that a batch spoke of.
     latest: Option<Timestamp>,
@@ -198,7 +198,7 @@ impl Leadership {
         self.latest = self.latest.max(moment);
     }
 
-    /// What time it is for a term that begins.
+    /// Time at which a term begins.
     fn now(&self) -> Option<Timestamp> {
         self.clock.map(|clock| self.latest.map_or(clock, |latest| clock.max(latest)))
     }

@@ -99,7 +99,7 @@ impl List {
     }
 }
 
-/// How many items to look for: one more than the page may have, which is at least one.
+/// Number of items to look for: one more than the page may have, which is at least one.
 #[must_use]
 pub fn sought(cursor: &Cursor) -> u32 {
     cursor.limit.max(1).saturating_add(1)

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 /// Start and length of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// What the page before gave as `next`; `None`: from the beginning. A text no store gave is an
+    /// `next` of the page before; `None`: from the beginning. A text no store gave is an
     /// empty page, never an error.
     pub after: Option<String>,
     /// At most so many items; at least 1.
@@ -72,7 +72,7 @@ impl<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>> Iterator for Pages<T, 
     }
 }
 
-/// Which jobs.
+/// Filter of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobFilter {
     /// Only with this status.
@@ -81,7 +81,7 @@ pub struct JobFilter {
     pub queue: Option<Name>,
 }
 
-/// Which tasks.
+/// Filter of tasks.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
     /// Only with this status.
@@ -94,10 +94,10 @@ pub struct TaskFilter {
     pub has_artifact: bool,
 }
 
-/// How the result of a task begins to tell of a file that it left behind (N21).
+/// Text in the result of a task that left a file behind (N21).
 pub const ARTIFACT_MARK: &str = "\"artifact\":";
 
-/// Which devices.
+/// Filter of devices.
 #[derive(Clone, Debug, Default)]
 pub struct LaneFilter {
     /// Only with this status.
@@ -106,7 +106,7 @@ pub struct LaneFilter {
     pub worker: Option<Name>,
 }
 
-/// How many tasks of a job stand where.
+/// Counts of a job's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
     /// By worker and status, sorted by worker.
@@ -120,9 +120,9 @@ pub struct JobCounts {
 pub struct CountedJob {
     /// The job.
     pub job: JobRecord,
-    /// How many of its tasks stand where, by status; `None` where whoever asked knows.
+    /// Its tasks by status; `None` where the caller knows them.
     pub tasks: Option<Vec<(TaskStatus, u64)>>,
-    /// How many devices a job that has not ended is for; `None` where that would be dear to tell.
+    /// Number of devices that a job which has not ended is for; `None` where counting would be expensive.
     pub targets: Option<u64>,
 }
 
@@ -169,17 +169,17 @@ pub struct FleetView {
 pub struct LaneView {
     /// Its name.
     pub id: Name,
-    /// Where it is attached.
+    /// The worker it is attached to.
     pub worker: Name,
-    /// Where it stands.
+    /// Its status.
     pub status: LaneStatus,
     /// True if its worker last said that it is usable.
     pub attached: bool,
-    /// What runs on it.
+    /// The task that runs on it.
     pub running: Option<TaskId>,
 }
 
-/// What has not ended, counted, and what has waited longest.
+/// Counts of open work, and the oldest of it that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Jobs; one that is pending stands behind older ones of its queue.
@@ -191,7 +191,7 @@ pub struct Backlog {
     pub oldest_pool_job: Option<(PoolJobId, Timestamp)>,
 }
 
-/// How many of a kind stand where.
+/// Counts of open work of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCounts<T> {
     /// Not begun.
@@ -213,7 +213,7 @@ impl<T> Default for OpenCounts<T> {
 /// No index knows which jobs of the pool wait: so many are looked at, some milliseconds' worth.
 pub const POOL_JOBS_LOOKED_AT: u64 = 10_000;
 
-/// Which chunks.
+/// Filter of chunks.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkFilter {
     /// Only in this state.
@@ -222,7 +222,7 @@ pub struct ChunkFilter {
     pub session: Option<SessionId>,
 }
 
-/// Which lines of the diagnostics log.
+/// Filter of lines of the diagnostics log.
 #[derive(Clone, Debug, Default)]
 pub struct DiagnosticFilter {
     /// Only of this session.
@@ -238,13 +238,13 @@ pub struct PoolJobView {
     pub job: PoolJobRecord,
     /// True if somebody has it.
     pub running: bool,
-    /// Exit of the program.
+    /// Its end, if it has ended.
     pub end: Option<PoolEndRecord>,
     /// The assignment whose result is the job's, with that result.
     pub result: Option<AssignmentRecord>,
 }
 
-/// Which jobs.
+/// Filter of jobs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PoolJobFilter {
     /// Only of this client.
@@ -254,7 +254,7 @@ pub struct PoolJobFilter {
 }
 
 impl PoolJobView {
-    /// Where the job stands.
+    /// Status of the job.
     #[must_use]
     pub fn status(&self) -> PoolJobStatus {
         match &self.end {

@@ -27,13 +27,13 @@ pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + Ov
         known: &dyn Fn(JobId) -> bool,
     ) -> Result<Page<CountedJob>, StoreError>;
 
-    /// How many devices a scope is for; `None` where that would be dear to tell.
+    /// Number of devices that a scope is for; `None` where counting would be expensive.
     fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError>;
 
     /// One job, its payload included.
     fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
 
-    /// How many tasks of a job stand where, at which worker, and how fast they ended since a moment.
+    /// Counts of a job's tasks by worker and status, and of those that ended since a moment.
     fn job_counts(&self, id: JobId, rate_since: Timestamp) -> Result<JobCounts, StoreError>;
 
     /// The tasks of a job, oldest first.
@@ -130,7 +130,7 @@ pub trait FrameReader: Send + Sync {
         page: &Cursor,
     ) -> Result<Page<DiagnosticRecord>, StoreError>;
 
-    /// What is known about all sessions together.
+    /// Figures of all sessions together.
     fn farm(&self) -> Result<FarmRecord, StoreError>;
 }
 
@@ -186,6 +186,6 @@ pub trait OverviewReader: Send + Sync {
     /// The whole fleet.
     fn fleet(&self) -> Result<FleetView, StoreError>;
 
-    /// What has not ended.
+    /// Counts of everything that has not ended.
     fn backlog(&self) -> Result<Backlog, StoreError>;
 }

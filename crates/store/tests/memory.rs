@@ -32,7 +32,7 @@ fn it_conforms_where_servers_share_it() {
     });
 }
 
-/// Whoever has a store in memory for themselves leads, and asks nobody.
+/// A store in memory that belongs to one server has no election.
 #[test]
 fn only_a_shared_one_has_elections() {
     assert!(MemoryStore::new().election().is_none());

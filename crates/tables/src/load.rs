@@ -35,7 +35,7 @@ pub fn load(connection: &dyn Sql, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fa
     rows.all("ORDER BY id", |schedule: ScheduleRecord| Loaded::Schedule(Box::new(schedule)))
 }
 
-/// Where rows come from and go to.
+/// Source and destination of rows.
 struct Handover<'a> {
     connection: &'a dyn Sql,
     sink: &'a mut dyn FnMut(Loaded),

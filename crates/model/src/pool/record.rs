@@ -81,7 +81,7 @@ words! {
     /// Status of a pool job.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PoolJobStatus {
-        /// Nobody has it.
+        /// No worker has it.
         Queued = "queued",
         /// Somebody has it.
         Running = "running",

@@ -134,7 +134,7 @@ fn rows_of_accounts_are_replaced(desk: &mut Desk) {
     assert_eq!(logins(desk), [refreshed]);
 }
 
-/// What is loaded of accounts.
+/// Records of accounts that are loaded.
 fn accounts(desk: &mut Desk) -> Vec<AccountChange> {
     loaded!(desk, Loaded::Accounts(change) => change)
 }

@@ -135,5 +135,5 @@ pub(crate) fn before(at: i64) -> Cutoffs {
     Cutoffs { history: Timestamp(at), report_ids: Timestamp(at), keys: Timestamp(at) }
 }
 
-/// How many records an empty store loads: the numbers of jobs and sessions, the farm, and the pool's counters.
+/// Number of records that an empty store loads: the numbers of jobs and sessions, the farm, and the pool's counters.
 pub(crate) const EMPTY: usize = 4;

@@ -240,7 +240,7 @@ impl Server {
         self.election.take(seen, &self.candidate, 0).expect("the store answers")
     }
 
-    /// What is live, as text, and how many commits that has seen.
+    /// Live records, as text, and the number of commits in that state.
     fn preload(&self) -> (Vec<String>, u64) {
         let mut loaded = Vec::new();
         let commits = self.election.preload(&mut |record| loaded.push(text(&record)));

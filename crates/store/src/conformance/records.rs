@@ -155,7 +155,7 @@ fn what_was_never_written_is_not_there(desk: &mut Desk) {
     assert_eq!(reader.worker_log(&name("x"), 9).expect("it is read"), []);
 }
 
-/// What a store could stumble over: NUL, what may stand in its place, and what that may be escaped by.
+/// Texts that a store could stumble over: NUL, what may stand in its place, and what that may be escaped by.
 const ODD: [&str; 6] =
     ["\0", "\u{F8FF}", "a\0\u{F8FF}0\u{F8FF}1\0z", "\u{F8FF}\0", "\u{10FFFF}\u{FFFF}", "\\0\\u0000%00"];
 

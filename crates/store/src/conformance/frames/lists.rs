@@ -192,12 +192,12 @@ fn sessions_that_are_open_are_counted(desk: &mut Desk) {
     assert_eq!(sessions, OpenCounts { pending: 2, running: 1, paused: 1, oldest });
 }
 
-/// What is loaded of sessions.
+/// Records of sessions that are loaded.
 fn frames(desk: &mut Desk) -> Vec<FrameChange> {
     loaded!(desk, Loaded::Frames(change) => change)
 }
 
-/// What is loaded of sessions beside the farm, shortened to what tells it apart.
+/// The same, shortened to what tells them apart.
 fn shown(desk: &mut Desk) -> Vec<String> {
     let show = |change: FrameChange| match change {
         FrameChange::Farm(_) => "farm".to_owned(),

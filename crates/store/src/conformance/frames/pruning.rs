@@ -39,7 +39,7 @@ fn commit_closed(desk: &mut Desk, number: u64, at: i64) {
     ]);
 }
 
-/// How many ranges, grants and replays a session has.
+/// Numbers of ranges, grants and replays of a session.
 fn counts(desk: &Desk, number: u64) -> [usize; 3] {
     let (reader, id) = (desk.reader(), session_id(number));
     let of_session = ChunkFilter { state: None, session: Some(id.clone()) };

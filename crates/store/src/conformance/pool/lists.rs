@@ -122,7 +122,7 @@ fn the_oldest_job_that_nobody_has_is_found(desk: &mut Desk) {
     assert_eq!(oldest(desk), waiting(3 + POOL_JOBS_LOOKED_AT));
 }
 
-/// What is loaded of the pool beside the counters.
+/// Records of the pool that are loaded, beside the counters.
 fn pool(desk: &mut Desk) -> Vec<PoolChange> {
     loaded!(desk, Loaded::Pool(change) if !matches!(change, PoolChange::Counters(_)) => change)
 }
