@@ -61,7 +61,7 @@ pub(crate) struct Expected {
     pub(crate) statistics: Sums,
     pub(crate) validation: Sums,
     pub(crate) is_estimated: bool,
-    /// Whether a warning names ranges that go backwards.
+    /// True if a warning names ranges that go backwards.
     pub(crate) is_backwards: bool,
 }
 
@@ -154,7 +154,8 @@ pub(crate) fn merge(made: &[Made], around: &Around) -> Expected {
     let Timeline { kept, mut skipped, reordered, is_backwards } = in_time(ranges, &by_chunk);
     let ownerless = |frame: u64| owners[frame as usize].is_none();
     let given_up = runs(end, |frame| around.given_up(frame).filter(|_| ownerless(frame)));
-    let skip = |Run { start, end, of: part }: Run<&Run<String>>| Run { start, end, of: Some(part.of.clone()) };
+    let skip =
+        |Run { start, end, of: part }: Run<&Run<String>>| Run { start, end, of: Some(part.of.clone()) };
     skipped.extend(given_up.into_iter().map(skip));
     skipped.sort();
     let gaps = runs(end, |frame| (ownerless(frame) && around.given_up(frame).is_none()).then_some(()));
