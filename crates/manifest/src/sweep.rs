@@ -1,4 +1,4 @@
-//! Who covers which frames: one walk over all beginnings and ends, in the order of the frames (S22, S24). Frames that the
+//! Coverage of frames by fragments: one walk over all beginnings and ends, in the order of the frames (S22, S24). Frames that the
 //! server gave up are skipped with the server's reason and are no gap (S26b).
 //!
 //! At every moment of the walk the fragments that cover the current frame stand in a tree by rank, so that n fragments
@@ -16,12 +16,12 @@ use std::{
     collections::{BTreeSet, BinaryHeap, HashSet},
 };
 
-/// Which frames have which fragment.
+/// The fragments of all frames.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// What survives, sorted and disjoint.
+    /// The surviving pieces, sorted and disjoint.
     pub(crate) pieces: Vec<Piece>,
-    /// What was superseded, sorted.
+    /// The superseded parts, sorted.
     pub(crate) drops: Vec<Replay>,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) gaps: Vec<FrameRange>,
@@ -57,7 +57,7 @@ pub(crate) fn sweep(entries: &[Entry], retired: &HashSet<u64>, end: Option<u64>)
     Coverage { drops: lost(entries, &pieces), gaps: uncovered(&pieces, end), pieces, overlaps }
 }
 
-/// Who goes first where several cover a frame: what was not retired, then what was made anew, then the larger chunk.
+/// The order of fragments that cover one frame: not retired ones first, then replays, then the larger chunk.
 /// Chunks differ, so two never rank alike.
 type Rank = (bool, bool, u64);
 
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What of every fragment's range is not among the pieces.
+/// Lists the part of every fragment's range that is not among the pieces.
 fn lost(entries: &[Entry], pieces: &[Piece]) -> Vec<Replay> {
     let mut drops = Vec::new();
     let mut drop = |entry: &Entry, start, end| {

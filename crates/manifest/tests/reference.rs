@@ -206,7 +206,7 @@ fn fragment() -> impl Strategy<Value = Made> {
     )
 }
 
-/// How far the clock of a worker is off: not at all, by a little, or by more than a session lasts.
+/// The error of a worker's clock: none at all, by a little, or by more than a session lasts.
 fn clock() -> impl Strategy<Value = i64> {
     prop_oneof![6 => Just(0), 2 => (-6..6_i64).prop_map(|tens| tens * 10), 2 => select(vec![-3600_i64, 3600])]
 }

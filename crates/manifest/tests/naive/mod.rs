@@ -61,7 +61,7 @@ pub(crate) struct Expected {
     pub(crate) statistics: Sums,
     pub(crate) validation: Sums,
     pub(crate) is_estimated: bool,
-    /// Whether a warning names ranges that go backwards.
+    /// True if a warning names ranges that go backwards.
     pub(crate) is_backwards: bool,
 }
 

@@ -57,18 +57,18 @@ fn seal(distributed: &str) -> Vec<u8> {
     format!("{{\"checkpoint\":{checkpoint},\"sha256\":\"{hash}\"}}").into_bytes()
 }
 
-/// Why a checkpoint was not written.
+/// The reason why a checkpoint was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     /// The disk refused.
     #[error("cannot write {}: {error}", path.display())]
     Disk {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// What it should say could not be found out.
+    /// Memory or the store could not be read.
     #[error(transparent)]
     Refused(#[from] muster_coordinator::Refusal),
 }

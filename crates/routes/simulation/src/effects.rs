@@ -1,4 +1,4 @@
-//! What must happen outside once a decision is durable: pushes, removals, moves and manifests (S3, S6, S15, S21).
+//! Effects: work outside that follows once a decision is durable: pushes, removals, moves and manifests (S3, S6, S15, S21).
 //!
 //! Each effect may come twice, and comes again with every term, so doing one twice is harmless and losing one with the
 //! process is too. What fails for the disk's sake is tried again until it works or the term is over; a push is tried
@@ -46,7 +46,7 @@ pub(crate) async fn run_effects(simulation: Simulation) {
     }
 }
 
-/// What all effects share.
+/// State that all effects share.
 struct Runner {
     simulation: Simulation,
     courier: Courier,
@@ -163,7 +163,7 @@ impl Runner {
     }
 }
 
-/// How long to wait before each try to reach a removed worker.
+/// The delays before each try to reach a removed worker.
 const DISMISS_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(2)];
 /// More at once only make the disk slower.
 const AT_THE_DISK_MAX: usize = 4;

@@ -43,7 +43,7 @@ use std::{
 #[derive(Clone, Debug)]
 pub struct OutputRoot(Arc<Inner>);
 
-/// Whose files: those of one attempt, known by the chunk of ids that travels with it.
+/// The files of one attempt, known by the chunk of ids that travels with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskFiles<'a> {
     /// The session's directory, relative to the output root.
@@ -76,7 +76,7 @@ impl OutputRoot {
         Ok(Self(Arc::new(Inner { root, parts, turns, hashes: RandomState::new() })))
     }
 
-    /// Where it is, absolute.
+    /// Its absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.root.path()

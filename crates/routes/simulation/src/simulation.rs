@@ -11,12 +11,12 @@ use std::{
 };
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard, Semaphore};
 
-/// What an operator may set about this contract's routes (section `simulation`).
+/// Settings of this contract's routes (section `simulation`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimulationSettings {
     /// Hosts that tasks may be pushed to, beside those that registrations come from (S3).
     pub endpoint_allow: Vec<String>,
-    /// Whether the frames of an ended session are put together in one directory (S26c).
+    /// True to put the frames of an ended session together in one directory (S26c).
     pub assemble: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     pub(crate) checkpointing: Semaphore,
 }
 
-/// Why something that concerns both memory and disk was not done.
+/// An error of memory or of the disk.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     #[error(transparent)]
@@ -115,7 +115,7 @@ impl Simulation {
 pub(crate) struct Body {
     /// Its directory, relative to the output root.
     pub(crate) output: Box<str>,
-    /// What to simulate.
+    /// The scenario as it was submitted.
     pub(crate) scenario: JsonText,
     /// By which cameras, where that was told.
     pub(crate) cameras: Option<JsonText>,

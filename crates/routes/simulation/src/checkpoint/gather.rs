@@ -13,7 +13,7 @@ use muster_store::{Reader, StoreError, pages};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What memory knows beyond the store.
+/// The facts that only memory knows.
 pub(super) struct Live {
     pub(super) status: StatusView,
     pub(super) renderers: Vec<RendererView>,
@@ -55,7 +55,7 @@ struct Parts {
     results_left: usize,
 }
 
-/// What became of all granted ids, by number.
+/// The states of all granted ids, by number.
 type Chunks = BTreeMap<u64, ChunkState>;
 
 impl Parts {
@@ -126,7 +126,7 @@ impl Parts {
         Ok(())
     }
 
-    /// What a worker handed in beside its fragment, as long as there is room: the fragment alone makes the manifest.
+    /// The result that a worker submitted beside its fragment, as long as there is room: the fragment alone makes the manifest.
     fn result(
         &mut self,
         reader: &dyn Reader,
@@ -148,7 +148,7 @@ impl Parts {
         }
     }
 
-    /// What is set apart, but for the files of ids that were retired after their range was read: they are in use here.
+    /// Entries of the quarantine, but for the files of ids that were retired after their range was read: they are in use here.
     fn quarantine(&mut self, reader: &dyn Reader, chunks: &Chunks) -> Result<(), StoreError> {
         self.lists.entry("quarantine").or_default();
         let in_use = |id: &EntryId| match id {
@@ -304,12 +304,12 @@ fn entry_row(record: &QuarantineRecord) -> Value {
     })
 }
 
-/// Where the fragment of a completed range is, relative to the output root (S21).
+/// The path of a completed range's fragment, relative to the output root (S21).
 pub(super) fn fragment_path(session: &SessionRecord, task: &FrameTaskRecord) -> String {
     format!("{}/meta/manifest_fragment_{}_{}.json", session.output, task.worker, task.ids.chunk)
 }
 
-/// How everything stood.
+/// The figures of the whole installation.
 fn metrics(status: &StatusView) -> Value {
     json!({
         "workers": count_workers(status),
@@ -332,7 +332,7 @@ fn millis(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.0)
 }
 
-/// What all results together may take: a checkpoint is made in memory.
+/// The limit of all results together: a checkpoint is made in memory.
 const RESULT_BYTES_MAX: usize = 64 << 20;
 pub(super) const PAGE_ITEMS: u32 = 1000;
 

@@ -81,7 +81,7 @@ fn settle(chunk: &mut ChunkRecord, task: Option<&FrameTaskRecord>) {
     chunk.state = state;
 }
 
-/// What a range makes of the ids of its last attempt. A range that the manifest skips keeps its fragment (S23b).
+/// The state of the ids of a range's last attempt. A range that the manifest skips keeps its fragment (S23b).
 pub(super) fn state_of_ids(task: &FrameTaskRecord) -> ChunkState {
     match task.status {
         FrameTaskStatus::Assigned | FrameTaskStatus::Running => ChunkState::Live,

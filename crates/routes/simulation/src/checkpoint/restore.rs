@@ -26,7 +26,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a document is no checkpoint that can be restored.
+/// The reason why a document cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// More than anybody would write.
@@ -150,10 +150,10 @@ fn refuse(list: &str, index: usize, key: &str, detail: &str) -> Problem {
     Problem::unprocessable(format!("checkpoint.distributed.{list}[{index}]{dot}{key}"), detail)
 }
 
-/// Why a checkpoint was not restored. Nothing was written then.
+/// The reason why a checkpoint was not restored. Nothing was written then.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// What is there would be mixed with what comes.
+    /// Restored rows would be mixed with those that are there.
     #[error(
         "the store already holds {0}; restore into an empty one: name another --data directory or database"
     )]
@@ -161,12 +161,12 @@ pub enum RestoreError {
     /// Others would begin to serve from what is not whole yet.
     #[error("a server just took the lead of this store; stop all servers on it first")]
     Overtaken,
-    /// Whether its ids are still free cannot be told.
+    /// The output root cannot be searched for ids in use.
     #[error("cannot look for ids in use below {}: {error}", path.display())]
     Output {
         /// The output root.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The store failed.
@@ -174,7 +174,7 @@ pub enum RestoreError {
     Store(#[from] StoreError),
 }
 
-/// What was restored.
+/// The numbers of restored rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The term that wrote it; the server's will be later.
@@ -197,7 +197,7 @@ pub struct Restored {
     pub workers: usize,
     /// Entries of the quarantine.
     pub quarantine: usize,
-    /// Where ids go on.
+    /// The next ids.
     pub farm: FarmRecord,
     /// Chunks left out, because the disk tells that ids were granted after the checkpoint was taken.
     pub skipped_chunks: u64,
@@ -291,7 +291,7 @@ fn term_beyond(store: &dyn Store, epoch: u64) -> Result<Term, RestoreError> {
     election.take(&seen, &us, epoch)?.ok_or(RestoreError::Overtaken)
 }
 
-/// Where to go on granting ids: where the checkpoint says, or beyond all numbers that left a trace.
+/// Returns the next ids to grant: those of the checkpoint, or beyond all numbers that left a trace.
 ///
 /// # Errors
 /// When the disk cannot be read, or no ids would be left.
@@ -371,13 +371,13 @@ pub const BYTES_MAX: usize = 1 << 30;
 /// Beyond it, numbers in JSON are not exact everywhere.
 const EPOCH_MAX: i64 = 1 << 52;
 
-/// Where requests find nobody, as long as this takes.
+/// An address where requests find nobody, as long as this takes.
 const NOBODY: &str = "http://restoring.invalid";
 
 /// Grants that leave no trace: further ids of a task have no directory, and one may not be made yet.
 const SPARE: u64 = 1000;
 
-/// Nobody grants more between two checkpoints; a larger number was planted.
+/// The most that is granted between two checkpoints; a larger number was planted.
 const LEAP_MAX: u64 = 10_000_000;
 
 #[cfg(test)]

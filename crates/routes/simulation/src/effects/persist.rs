@@ -13,13 +13,13 @@ use std::{
     time::Duration,
 };
 
-/// Why something was not done.
+/// The reason why an effect was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     /// The term ended: the next one asks for it again.
     #[error("the term is over")]
     TermOver,
-    /// Whoever stood still for a while does not know yet whether it leads.
+    /// This server stood still for a while and does not know yet whether it leads.
     #[error("another server may lead by now")]
     MayBeOver,
     /// The disk refuses.
@@ -43,7 +43,7 @@ impl From<Refusal> for Trouble {
 }
 
 impl Trouble {
-    /// What tells troubles apart that need not be told twice.
+    /// A text that is the same for troubles that need not be logged twice.
     fn kind(&self) -> String {
         match self {
             Self::Output(error) => error.kind(),
@@ -93,7 +93,7 @@ impl Runner {
     }
 }
 
-/// What was complained about and has not been mended.
+/// Troubles that were logged and are not over.
 #[derive(Debug, Default)]
 pub(super) struct Complaints(Mutex<HashSet<(&'static str, String)>>);
 
@@ -120,7 +120,7 @@ impl Complaints {
     }
 }
 
-/// What is wanted about one thing.
+/// The work that is wanted about one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     /// The newest term that wants it.
@@ -129,7 +129,7 @@ pub(super) struct Wish {
     pub(super) merge: Option<u64>,
 }
 
-/// Who is at what. A key is there while somebody is; a wish of `None`: nobody asked since.
+/// Work under way. A key is there while somebody works on it; a wish of `None` means that nobody asked since.
 #[derive(Debug)]
 pub(super) struct Turns<K>(Mutex<HashMap<K, Option<Wish>>>);
 
@@ -145,7 +145,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
         earlier.is_none()
     }
 
-    /// What is wanted now; with none, whoever asks next begins.
+    /// The work that is wanted now; with none, the next caller of [`Self::begin`] begins.
     pub(super) fn take(&self, key: &K) -> Option<Wish> {
         let mut wishes = self.lock();
         let wish = wishes.get_mut(key).and_then(Option::take);
@@ -155,7 +155,7 @@ impl<K: Clone + Eq + Hash> Turns<K> {
         wish
     }
 
-    /// Whether somebody asked since the last [`Self::take`].
+    /// Returns true if somebody asked since the last [`Self::take`].
     pub(super) fn is_wanted(&self, key: &K) -> bool {
         self.lock().get(key).copied().flatten().is_some()
     }

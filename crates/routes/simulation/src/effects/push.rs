@@ -206,10 +206,10 @@ fn because(error: &reqwest::Error) -> String {
     text
 }
 
-/// What is known of whoever wants to be called.
+/// The facts that decide which endpoints a worker may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin<'a> {
-    /// Where its registration came from.
+    /// The address that its registration came from.
     pub(crate) peer: Option<IpAddr>,
     /// Hosts that may be called beside that, by name or address.
     pub(crate) allowed: &'a [String],
@@ -248,7 +248,7 @@ fn is_allowed(url: &Url, origin: Origin<'_>) -> bool {
     address.is_some() && address == origin.peer
 }
 
-/// Whether two hosts are the same, by address where they are addresses.
+/// Returns true if two hosts are the same, by address where they are addresses.
 fn is_same(listed: &str, host: &str) -> bool {
     match (listed.parse::<IpAddr>(), host.parse::<IpAddr>()) {
         (Ok(listed), Ok(host)) => listed.to_canonical() == host.to_canonical(),

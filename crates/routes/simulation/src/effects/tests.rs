@@ -260,14 +260,14 @@ async fn ended(world: &World) -> Option<SessionRecord> {
     record.filter(|record| record.status.is_ended())
 }
 
-/// What an endpoint was sent.
+/// A request that an endpoint received.
 struct Sent {
     path: String,
     signature: String,
     body: Bytes,
 }
 
-/// What an endpoint answers.
+/// The response of an endpoint.
 type Answer = fn() -> Response;
 
 /// An endpoint that keeps what it is sent, and where it is.

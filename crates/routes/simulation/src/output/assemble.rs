@@ -26,9 +26,9 @@ struct FrameFile<'a> {
     directory: usize,
     /// Its name there.
     name: &'a str,
-    /// What stands before the number: the directories of the chunk that lead to it, and the letters before it.
+    /// The text before the number: the directories of the chunk that lead to it, and the letters before it.
     before: String,
-    /// What stands behind the number.
+    /// The text behind the number.
     after: &'a str,
 }
 
@@ -228,7 +228,7 @@ fn split_at_frame(name: &str, range: FrameRange) -> Option<(u64, &str, &str)> {
     best.map(|(digits, frame, start)| (frame, &name[..start], &name[start + digits..]))
 }
 
-/// What the files of one frame are called: the number with the file's own ending; several keep what follows the number, and
+/// Names the files of one frame: the number with the file's own ending; several keep what follows the number, and
 /// where that is the same, what stands before it too.
 fn names_of(frame: u64, files: &[FrameFile<'_>]) -> Vec<String> {
     if let [file] = files {
@@ -263,7 +263,7 @@ fn ending(after: &str) -> &str {
     }
 }
 
-/// Whether a name is one that is given here.
+/// Returns true if a name is one that is given here.
 fn is_ours(name: &OsStr) -> bool {
     name.to_str()
         .and_then(|name| name.get(..8))

@@ -103,10 +103,10 @@ struct AuditLine {
     path_bytes: Option<String>,
     size: u64,
     sha256: Option<String>,
-    /// What it is, where it is no plain file.
+    /// The word for what is no plain file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
-    /// Where a link leads.
+    /// The target of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     entry: String,
@@ -114,7 +114,7 @@ struct AuditLine {
     worker: String,
 }
 
-/// What tells files apart.
+/// The key of a file.
 type Key = (String, Option<String>);
 
 impl AuditLine {
@@ -144,7 +144,7 @@ impl AuditLine {
     }
 }
 
-/// What was written down before.
+/// The audit as it was written before.
 #[derive(Debug, Default)]
 struct WrittenAudit {
     is_there: bool,

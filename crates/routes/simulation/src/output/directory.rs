@@ -97,7 +97,7 @@ impl Directory {
         Ok(file.map_err(|error| OutputError::disk("make", self.path_of(name), error))?.into())
     }
 
-    /// What a name stands for, and which one it is on the disk; none where it is free.
+    /// Looks at a name without following a link; none where it is free.
     pub(super) fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Seen>, OutputError> {
         let name = name.as_ref();
         match fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -110,7 +110,7 @@ impl Directory {
         }
     }
 
-    /// Where a link leads, as its text says.
+    /// The text of a link.
     pub(super) fn link(&self, name: &OsStr) -> Result<OsString, OutputError> {
         let text = fs::readlinkat(&self.handle, name, Vec::new())
             .map_err(|error| OutputError::disk("read the link", self.path_of(name), error))?;
@@ -146,12 +146,12 @@ impl Directory {
         }
     }
 
-    /// Where it was found.
+    /// The path it was found at.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a name in it is found.
+    /// The path of a name in it.
     pub(super) fn path_of(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())
     }
@@ -193,7 +193,7 @@ impl Directory {
     }
 }
 
-/// What a name stands for.
+/// The kind and identity of the file behind a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Directory, file, link or something else.
@@ -204,7 +204,7 @@ pub(super) struct Seen {
     pub(super) changed_at: i64,
 }
 
-/// What people call it.
+/// The word for a kind of file.
 fn word_for(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a file",
@@ -352,7 +352,7 @@ fn knows_noreplace() -> bool {
     true
 }
 
-/// What people call what is never followed.
+/// The word for links, which are never followed.
 pub(super) const A_LINK: &str = "a symbolic link";
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -363,7 +363,7 @@ const DIRECTORY_MODE: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 const FILE_MODE: Mode =
     Mode::RUSR.union(Mode::WUSR).union(Mode::RGRP).union(Mode::WGRP).union(Mode::ROTH).union(Mode::WOTH);
 
-/// Nobody comes late ten thousand times.
+/// The names that are tried: no worker comes late ten thousand times.
 pub(super) const NAMES_TRIED_MAX: u32 = 10_000;
 
 /// Faults that a test may plant: the server dies before any change to the disk, or a flag that not every file system knows

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Where unfinished files lie.
+/// The directory of unfinished files.
 #[derive(Debug)]
 pub(super) struct Parts {
     directory: Directory,
@@ -46,7 +46,7 @@ impl Parts {
         Ok(Part { parts: self, name, file, is_shown: false })
     }
 
-    /// What is a day older than a file made now, by the one clock that knows: the file system's. Whatever is younger may
+    /// Removes files a day older than one made now, by the one clock that knows: the file system's. A younger one may
     /// be another server's that is still at it.
     fn sweep(&self) -> Result<(), OutputError> {
         let fresh = self.begin()?;

@@ -41,7 +41,7 @@ fn is_plain(part: &str) -> bool {
     part.len() <= PART_BYTES_MAX && Name::new(part).is_ok()
 }
 
-/// Why something about the output could not be done.
+/// An error of the output.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// A path from outside is not allowed.
@@ -49,7 +49,7 @@ pub enum OutputError {
     Path {
         /// As it was given.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         fault: PathFault,
     },
     /// A file that was named from outside is not there.
@@ -63,7 +63,7 @@ pub enum OutputError {
     TooLarge {
         /// As it was given.
         path: String,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
     /// The directory holds another session's output.
@@ -71,27 +71,27 @@ pub enum OutputError {
     Taken {
         /// Relative to the output root.
         path: String,
-        /// Whose it is.
+        /// The session that has it.
         session: String,
     },
     /// Something stands where something of ours belongs.
     #[error("{path} is {found} where {wanted} belongs: move it away")]
     InTheWay {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What stands there.
+        /// The thing that is there.
         found: &'static str,
-        /// What belongs there.
+        /// The thing that belongs there.
         wanted: &'static str,
     },
     /// The disk or the system refused.
     #[error("cannot {doing} {path}: {error}{advice}", advice = advice(error))]
     Disk {
-        /// What was tried.
+        /// The failed operation.
         doing: &'static str,
         /// Of which file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         error: io::Error,
     },
@@ -100,12 +100,12 @@ pub enum OutputError {
     Incomplete {
         /// The directory of the fragments.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The fault.
         reason: String,
     },
 }
 
-/// What is wrong with a path from outside.
+/// The fault of a path from outside.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
     /// It begins at the root of the file system.
@@ -135,7 +135,7 @@ pub enum PathFault {
 }
 
 impl OutputError {
-    /// Whether it is for whoever asked to mend, not for whoever runs this server.
+    /// Returns true if the caller can mend it, not the operator of this server.
     #[must_use]
     pub const fn is_callers(&self) -> bool {
         matches!(self, Self::Path { .. } | Self::Missing { .. } | Self::TooLarge { .. } | Self::Taken { .. })
@@ -146,7 +146,7 @@ impl OutputError {
         Self::Disk { doing, path: path.into(), error: error.into() }
     }
 
-    /// What tells errors apart that need not be told twice.
+    /// A text that is the same for errors that need not be logged twice.
     pub(crate) fn kind(&self) -> String {
         match self {
             Self::Disk { doing, error, .. } => format!("{doing}: {}", error.kind()),
@@ -156,7 +156,7 @@ impl OutputError {
     }
 }
 
-/// What whoever runs the server can do about it.
+/// The advice for the operator of the server.
 fn advice(error: &io::Error) -> &'static str {
     match Errno::from_io_error(error) {
         Some(Errno::NOSPC | Errno::DQUOT) => "; make room on the disk of the output root",
@@ -172,7 +172,7 @@ fn advice(error: &io::Error) -> &'static str {
 
 /// The longest path from outside.
 pub(super) const PATH_BYTES_MAX: usize = 1024;
-/// What file systems take as one name.
+/// The longest name that file systems take.
 const PART_BYTES_MAX: usize = 255;
 const RESERVED: [&str; 4] = ["quarantine", "chunks", "meta", "workers"];
 

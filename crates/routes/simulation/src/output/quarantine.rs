@@ -120,12 +120,12 @@ impl Entry {
         Self::dropped(id, chunk.to_string(), output, worker)
     }
 
-    /// What lay among a session's fragments and names no chunk.
+    /// The entry of files among a session's fragments that name no chunk.
     pub(super) fn nameless(output: &str) -> Self {
         Self::dropped("chunk-unknown".to_owned(), "unknown".to_owned(), output, "")
     }
 
-    /// What a worker left in a session.
+    /// The entry of files that a worker left in a session.
     pub(super) fn worker(worker: &Name, session: &SessionId, output: &str) -> Result<Self, OutputError> {
         let id = EntryId::Worker(worker.clone(), session.clone()).to_string();
         let worker = checked_worker(worker)?.to_owned();
@@ -169,7 +169,7 @@ impl Entry {
         audit_home.child(if self.is_worker { self.name.as_str() } else { "." })
     }
 
-    /// Whether a line that speaks of that entry belongs into the same audit.
+    /// Returns true if a line about that entry belongs in the same audit.
     pub(super) fn shares_audit_with(&self, id: &str) -> bool {
         match (id.parse(), self.is_worker) {
             (Ok(EntryId::Worker(worker, _)), true) => worker.as_str() == self.worker,

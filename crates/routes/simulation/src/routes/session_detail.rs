@@ -112,7 +112,7 @@ async fn diagnostics(
     Ok(Json(DiagnosticList { diagnostics: items.into_iter().map(Diagnostic::from).collect(), next }))
 }
 
-/// What memory knows of a session; `None` when it is not open.
+/// A session as memory has it; `None` when it is not open.
 async fn view(http: &HttpState, id: &SessionId) -> Result<Option<SessionView>, Problem> {
     match http.coordinator.frames(FrameQuery::Session(id.clone())).await.map_err(refuse)? {
         FrameView::Session(view) => Ok(view),
@@ -279,7 +279,7 @@ async fn due(ticks: &mut Option<Interval>) {
 }
 
 impl Watcher {
-    /// How far the session is now; nothing where that cannot be told, which ends the stream.
+    /// The progress of the session now; `None` where that cannot be told, which ends the stream.
     async fn tick(&mut self) -> Option<Event> {
         let now = match view(&self.http, &self.session).await.ok()? {
             Some(view) => Now {
@@ -315,7 +315,7 @@ impl Watcher {
     }
 }
 
-/// How far a session is at a moment.
+/// The progress of a session at a moment.
 struct Now {
     status: SessionStatus,
     done: u64,
@@ -323,7 +323,7 @@ struct Now {
     rate: u64,
 }
 
-/// Whether an entry of the feed is about a session: it names the session, or a task of it.
+/// Returns true if an entry of the feed is about a session: it names the session, or a task of it.
 fn is_about(entry: &str, session: &SessionId) -> bool {
     // Most entries are about something else; that is seen without reading them.
     if !entry.contains(session.as_str()) {

@@ -1,4 +1,4 @@
-//! What operators see and do, and servers that begin anew with a checkpoint: S6, S7, S9, S11, S15, S20.
+//! Views and orders of operators, and servers that begin anew with a checkpoint: S6, S7, S9, S11, S15, S20.
 
 use crate::world::{ADMIN, ADVERTISED, ENROL, World, completion, request};
 use axum::{
@@ -211,7 +211,7 @@ fn distributed(checkpoint: &[u8]) -> Value {
     document["checkpoint"]["distributed"].clone()
 }
 
-/// What must differ after a restore: the term, and what workers have to say anew.
+/// Removes what must differ after a restore: the term, and what workers have to say anew.
 fn without_the_present(mut all: Value) -> Value {
     for key in ["epoch", "takenAt", "metricsSnapshot"] {
         all.as_object_mut().unwrap().remove(key);

@@ -20,7 +20,7 @@ pub(crate) const ADMIN: &str = "admin-token";
 pub(crate) const NODE: &str = "node-secret";
 pub(crate) const ENROL: &str = "enrol-secret";
 
-/// Where the server says that others reach it.
+/// The advertised address of the server.
 pub(crate) const ADVERTISED: &str = "http://10.0.0.7:7400";
 
 /// One life of a server.
@@ -33,7 +33,7 @@ pub(crate) struct World {
     effects: JoinHandle<()>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -69,7 +69,7 @@ fn frames_stand_once(checkpoint: &Checkpoint) -> Checked {
     Ok(())
 }
 
-/// Who is lost, in quarantine, removed or unknown holds nothing (invariant 11).
+/// Checks that a worker which is lost, in quarantine, removed or unknown holds nothing (invariant 11).
 fn only_the_fit_hold(checkpoint: &Checkpoint) -> Checked {
     let fit = checkpoint.workers.iter().filter(|worker| worker.state.may_work());
     let fit: HashSet<&Name> = fit.map(|worker| &worker.id).collect();
@@ -255,7 +255,7 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    /// What is set apart is of ids that nobody uses; their session may be gone.
+    /// Checks that entries of the quarantine are of ids that nobody uses; their session may be gone.
     fn quarantine_fits(&self, checkpoint: &Checkpoint) -> Checked {
         for (index, entry) in checkpoint.quarantine.iter().enumerate() {
             let EntryId::Chunk(number) = entry.id else { continue };
@@ -268,7 +268,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// Whether ids were granted for a range that a task may have been a part of.
+/// Returns true if ids were granted for a range that a task may have been a part of.
 fn is_of_whole(chunk: &ChunkRecord, task: &FrameTaskId) -> bool {
     chunk.task.session == task.session && chunk.task.start < task.start
 }

@@ -164,7 +164,7 @@ fn worker_of(fields: &Fields<'_>) -> Result<Name, Problem> {
     worker_id(&fields.required("workerId")?)
 }
 
-/// Whoever is shown as zombie was removed.
+/// A worker that is shown as zombie was removed.
 fn worker_state(fields: &Fields<'_>) -> Result<RendererState, Problem> {
     let word = fields.text("state", limit::STATUS_CHARS)?;
     let state = RendererState::from_word(word);
@@ -185,7 +185,7 @@ fn task_status(fields: &Fields<'_>) -> Result<FrameTaskStatus, Problem> {
     Ok(status.expect("it is one of the words"))
 }
 
-/// What is known of a range goes with where it stands.
+/// Checks that the fields of a range go with its status.
 fn check_status(fields: &Fields<'_>, record: &FrameTaskRecord) -> Result<(), Problem> {
     let done = record.status == FrameTaskStatus::Completed;
     let has_failed = record.status == FrameTaskStatus::Failed;
@@ -306,7 +306,7 @@ fn id_range(fields: &Fields<'_>) -> Result<IdRange, Problem> {
     Ok(IdRange { chunk: whole(fields, "chunkId", 1..=i64::MAX)?, start, end })
 }
 
-/// What a worker is called.
+/// The name of a worker.
 fn worker_id(item: &Item<'_>) -> Result<Name, Problem> {
     let name = item.name()?;
     if is_worker_id(name.as_str()) {
@@ -316,18 +316,18 @@ fn worker_id(item: &Item<'_>) -> Result<Name, Problem> {
     }
 }
 
-/// What a session is called.
+/// The id of a session.
 fn session_of(fields: &Fields<'_>, key: &str) -> Result<SessionId, Problem> {
     session_id(&fields.required(key)?)
 }
 
-/// What a session is called, in a list.
+/// The id of a session, in a list.
 fn session_id(item: &Item<'_>) -> Result<SessionId, Problem> {
     let id = SessionId::new(item.text(limit::ID_CHARS)?);
     id.map_err(|_| item.refuse("must be what a session may be called"))
 }
 
-/// What a task is called.
+/// The id of a task.
 fn task_id(item: &Item<'_>) -> Result<FrameTaskId, Problem> {
     let id = item.text(limit::ID_CHARS)?.parse();
     id.map_err(|_| item.refuse("must be a session's id, a dot and eight digits"))
@@ -369,7 +369,7 @@ fn opt_object(fields: &Fields<'_>, key: &str) -> Result<Option<Box<str>>, Proble
     fields.optional(key).map(|item| object(&item).map(|(text, _)| text.into())).transpose()
 }
 
-/// Where tasks are pushed to.
+/// The address that tasks are pushed to.
 fn opt_endpoint(fields: &Fields<'_>, key: &str) -> Result<Option<Box<str>>, Problem> {
     let Some(text) = fields.opt_text(key, limit::ENDPOINT_CHARS)? else { return Ok(None) };
     let url = reqwest::Url::parse(text).ok();

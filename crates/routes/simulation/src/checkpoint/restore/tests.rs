@@ -1,4 +1,4 @@
-//! What is read, what is refused, and that nothing is written unless all of it is good.
+//! Documents that are read and documents that are refused; nothing is written unless all of it is good.
 
 use super::*;
 use muster_contract_simulation::digest;

@@ -391,7 +391,7 @@ fn live(world: &World, run: &dyn Fn(&World) -> Result<u64, OutputError>, changes
     died
 }
 
-/// What the files hold, however they are called.
+/// The contents of the files, whatever their names.
 fn contents(world: &World) -> Vec<String> {
     let mut contents: Vec<String> = world.files().into_values().collect();
     // A worker's own audit.jsonl is a file like any other.
