@@ -45,7 +45,9 @@ pub use kept::Kept;
 pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
 pub use metrics::{Encode, Gather, Metrics};
-pub use muster_problem::{Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, read_json, schema};
+pub use muster_problem::{
+    Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, read_json, schema,
+};
 pub use params::{Params, PathText};
 pub use peer::Peer;
 pub use reason::REASON;

@@ -7,12 +7,11 @@ use axum::{
     extract::State,
     http::{HeaderValue, StatusCode, header},
 };
-use muster_http::{Anyone, HttpState, Problem, schema};
+use muster_http::{Anyone, HttpState, Problem, described, schema};
 use muster_model::{
     Actor, LoginRecord, Role, Roles, UserRecord,
     ask::accounts::{Login, Logout, Refresh},
 };
-use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -125,15 +124,11 @@ fn token(http: &HttpState, accounts: &Accounts, login: &LoginRecord) -> Json<Tok
     })
 }
 
-/// Body of a login.
-struct LoginForm;
-
-impl PartialSchema for LoginForm {
-    fn schema() -> openapi::RefOr<openapi::Schema> {
+described! {
+    /// Body of a login.
+    struct LoginForm => {
         let form = schema::may(schema::object(), "grant_type", schema::one_of(&["password"]));
         let form = schema::must(form, "username", schema::matching("."));
         schema::schema(schema::must(form, "password", schema::matching(".")))
-    }
+    };
 }
-
-impl ToSchema for LoginForm {}
