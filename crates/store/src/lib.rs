@@ -24,8 +24,8 @@ use muster_model::{
 pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
 pub use query::{
     ARTIFACT_MARK, Backlog, CountedJob, Cursor, FeedPage, FleetView, JobCounts, JobFilter, LaneFilter,
-    LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page, Pages, ScheduleReader, TARGET_WORKERS_MAX,
-    TaskFilter, WorkerSummary, pages,
+    LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page, Pages, ScheduleReader,
+    TARGET_WORKERS_MAX, TaskFilter, WorkerSummary, pages,
 };
 
 #[cfg(feature = "conformance")]
