@@ -4,8 +4,7 @@ use super::{Runner, Trouble, Wish};
 use crate::output::{AcceptedRange, OutputError, SessionFiles};
 use muster_manifest::{GivenUpRange, MergeReport};
 use muster_model::{
-    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord, SkippedRange,
-    ask::frames::Merged,
+    FrameRange, FrameTaskId, FrameTaskStatus, SessionId, SessionRecord, SkippedRange, ask::frames::Merged,
 };
 use muster_store::{Reader, StoreError, pages};
 use std::collections::{HashMap, HashSet};
@@ -17,14 +16,6 @@ struct StoredSession {
     is_mergeable: bool,
 }
 
-/// What became of a merge that was wanted.
-enum Merge {
-    /// A range was given out anew, or the session has ended.
-    NotDue,
-    /// The manifest is there, without these ranges.
-    Written { skipped: Vec<SkippedRange> },
-}
-
 impl Runner {
     /// Writes what is wanted of a session's files, until nothing more is.
     pub(super) async fn tend(&self, session: SessionId, wish: Wish) {
@@ -34,7 +25,7 @@ impl Runner {
         while let Some(wish) = self.sessions.take(&session) {
             if let Some(mark) = wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
-                if let Some(Merge::Written { skipped }) = merged {
+                if let Some(Some(skipped)) = merged {
                     self.tell(Merged { session: session.clone(), mark, skipped }).await;
                 }
             } else {
@@ -51,11 +42,12 @@ impl Runner {
         }
     }
 
-    /// Writes the manifest, and puts the frames together (S21, S26c).
-    async fn merge(&self, session: &SessionId) -> Result<Merge, Trouble> {
+    /// Writes the manifest, and puts the frames together (S21, S26c). Returns the ranges that the manifest leaves out;
+    /// `None` if it is not due: a range was given out anew, or the session has ended.
+    async fn merge(&self, session: &SessionId) -> Result<Option<Vec<SkippedRange>>, Trouble> {
         let _place = self.writers.acquire().await;
         let Some(known) = self.read_session(session).await?.filter(|known| known.is_mergeable) else {
-            return Ok(Merge::NotDue);
+            return Ok(None);
         };
         let mut accepted = self.read_accepted(&known.files).await?;
         let (files, ranges) = (known.files.clone(), accepted.clone());
@@ -75,7 +67,7 @@ impl Runner {
                 assembled => _ = assembled?,
             }
         }
-        Ok(Merge::Written { skipped })
+        Ok(Some(skipped))
     }
 
     async fn read_session(&self, session: &SessionId) -> Result<Option<StoredSession>, Trouble> {
@@ -109,7 +101,8 @@ impl Runner {
                     if let (Ok(completions), Some(result)) = (&mut written, &task.result) {
                         failed = failed.take().or(completions.add(task.ids.chunk, result).err());
                     }
-                    accepted.insert(task.ids.chunk, accepted_range(task));
+                    let range = FrameRange { start: task.id.start, end: task.end };
+                    accepted.insert(task.ids.chunk, AcceptedRange { worker: task.worker, range });
                 }
             }
             let written = failed.map_or(written, Err);
@@ -122,11 +115,6 @@ impl Runner {
         let (accepted, shown) = self.coordinator().read(read).await?;
         shown?.map(|()| accepted).ok_or(Trouble::MayBeOver)
     }
-}
-
-fn accepted_range(task: FrameTaskRecord) -> AcceptedRange {
-    let range = FrameRange { start: task.id.start, end: task.end };
-    AcceptedRange { worker: task.worker, range }
 }
 
 /// The frames that were given up, with the reason. Most sessions have none, and are not read through.

@@ -47,6 +47,15 @@ impl World {
         self.path(below_root).symlink_metadata().is_ok()
     }
 
+    /// The names in a directory, sorted.
+    fn names(&self, below_root: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(below_root)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// A file outside of the root that nobody may read or touch.
     fn outside(&self) -> PathBuf {
         let path = self.place.path().join("outside");
@@ -311,7 +320,7 @@ fn a_foreign_directory_is_named() {
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
-/// What a crash left long ago goes; what may be another server's stays.
+/// Parts that a crash left long ago are removed; parts that may be another server's stay.
 #[test]
 fn old_parts_are_swept() {
     let world = World::new();
