@@ -1,6 +1,6 @@
 //! Several servers on one database: who leads, what followers answer, uploads and links at any of them.
 
-use crate::load::{flows, under_load};
+use crate::{flows, under_load};
 use muster_pg_harness::Cluster as Database;
 use muster_tests::{
     Answer, Client, ClusterSetup, Court, FakeNode, Postgres, Request, ServerSetup, Stopwatch, load::jobs,

@@ -6,7 +6,6 @@ mod commands;
 mod hostile;
 mod kill;
 mod people;
-mod roles;
 mod schemas;
 mod sources;
 

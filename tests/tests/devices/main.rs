@@ -2,16 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
-mod agent_kill;
 mod artifacts;
 mod drivers;
+mod kill;
 mod nodes;
 mod retries;
 mod rows;
 mod runs;
-mod schedules;
-mod server_kill;
-mod supabase;
 
 use muster_tests::Server;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Examples are executed by the pages that show them, and here where they promise more than a page can show.
 
-use crate::{all_pages, markdown::Page, root, shell::is_run};
+use crate::{all_pages, Page, root, shell::is_run};
 use muster_tests::{Process, Server, password_of, until, venv};
 use serde_json::{Value, json};
 use std::{

@@ -2,7 +2,7 @@
 //!
 //! `MUSTER_KILLS` says how many times (20), `MUSTER_SEED` which chance.
 
-use crate::{Pool, hand_in, plain, receipts};
+use crate::{Pool, hand_in, plain, proofs};
 use muster_tests::{Answer, Dice, FakePoolWorker, Request};
 use serde_json::{Value, json};
 use std::{
@@ -110,7 +110,7 @@ fn check(pool: &Pool, worker: &FakePoolWorker, sent: &Sent) -> bool {
     assert_eq!((&job["finished_at"], &receipt["finished_at"]), (finished_at, finished_at));
     let file = pool.server.data().join("receipt.json");
     std::fs::write(&file, receipt.to_string()).unwrap();
-    assert_eq!(receipts::verify(&file, &["--key", &worker.public_key()]).status.code(), Some(0));
+    assert_eq!(proofs::verify(&file, &["--key", &worker.public_key()]).status.code(), Some(0));
     true
 }
 

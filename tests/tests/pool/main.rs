@@ -1,12 +1,10 @@
 //! Contract P through the real binary: users, owners' workers, signed results, receipts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod accounts;
-mod canonical;
 mod commands;
 mod jobs;
 mod kills;
-mod receipts;
+mod proofs;
 mod workers;
 
 use muster_tests::{Client, FakePoolWorker, Server};

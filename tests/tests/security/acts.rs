@@ -1,6 +1,6 @@
 //! Every privileged act stands in the audit log: I7.
 
-use crate::table::{self, Guard};
+use crate::routes::{self, Guard};
 use muster_tests::{Client, Court, FakeNode, FakePoolWorker, Request, Server, until};
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn log(server: &Server) -> Vec<Value> {
 }
 
 fn every_route_is_here(server: &Server, acts: &[Act]) {
-    for route in table::routes(server) {
+    for route in routes::routes(server) {
         let is_privileged = matches!(
             route.guard,
             Guard::Operator | Guard::OperatorOrNode | Guard::OperatorOrRenderer | Guard::Admin

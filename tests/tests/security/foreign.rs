@@ -1,6 +1,6 @@
 //! What is foreign is not found, and nothing outside is fetched.
 
-use crate::table::{self, Guard};
+use crate::routes::{self, Guard};
 use muster_tests::{Answer, Client, FakePoolWorker, Request, Server};
 use serde_json::{Value, json};
 use std::{
@@ -27,7 +27,7 @@ fn what_is_foreign_is_not_found() {
     let foreign = FakePoolWorker::registered(&otto, "worker-b");
     let asked = scene(&client, &worker);
     let covered: Vec<&str> = asked.iter().map(|asked| asked.route).collect();
-    for route in table::routes(&server) {
+    for route in routes::routes(&server) {
         let is_about_something = route.path.contains("{id}")
             || ["/workers/heartbeat", "/jobs/poll", "/jobs/submit", "/jobs/work"]
                 .contains(&route.path.as_str());

@@ -3,10 +3,9 @@
 //! What could be valid by accident is asked of things that do not exist, so that all of it must be refused or have
 //! no effect. A route that the server describes and this test has no body for fails it.
 
-mod bases;
 mod values;
 
-use bases::Base;
+use values::Base;
 use muster_tests::{Answer, Client, Event, FakeNode, Request, Server};
 use serde_json::{Value, json};
 use std::io;
@@ -34,10 +33,10 @@ fn nothing_hostile_breaks_or_changes_anything() {
             battery.headers(&route);
             battery.lengths(&route);
         }
-        match bases::of(&route.method, &route.path, &scene.run) {
+        match values::of(&route.method, &route.path, &scene.run) {
             Some(bases) if route.has_body => bases.iter().for_each(|base| battery.bodies(&route, base)),
             None if !route.has_body => {}
-            _ => panic!("{} {}: say in bases.rs what its body is", route.method, route.path),
+            _ => panic!("{} {}: say in values.rs what its body is", route.method, route.path),
         }
     }
     println!("{} hostile requests", battery.sent);
@@ -91,10 +90,10 @@ impl Scene {
         let node = FakeNode::enrolled(server.node(), "PC-01", 3);
         let admin = server.admin();
         let body = json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}});
-        let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", bases::USED_KEY).json(&body);
+        let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", values::USED_KEY).json(&body);
         let run = admin.send(submit).expect(201)["run_id"].as_str().unwrap().to_owned();
-        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", bases::USED_KEY);
-        let _ = admin.send(schedule.json(&bases::schedule("of another body"))).expect(201);
+        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", values::USED_KEY);
+        let _ = admin.send(schedule.json(&values::schedule("of another body"))).expect(201);
         let job = node.job();
         node.tell(&Event::started("PC-01", &job));
         // The others wait, so that work handed out by accident would show.
@@ -102,13 +101,13 @@ impl Scene {
         let enrol_secret = server.enrol_secret();
         let enroller = server.anonymous().with_token(&enrol_secret);
         let worker_token = enrol(&enroller, "W1");
-        enrol(&enroller, bases::QUARANTINED);
+        enrol(&enroller, values::QUARANTINED);
         let reason = json!({"reason": "it shall not work"});
-        let path = format!("/api/v1/workers/{}/quarantine", bases::QUARANTINED);
+        let path = format!("/api/v1/workers/{}/quarantine", values::QUARANTINED);
         let _ = admin.post(&path, &reason).expect(200);
-        let _ = admin.post("/api/v1/sessions", &bases::session(bases::USED_SESSION, 7)).expect(201);
+        let _ = admin.post("/api/v1/sessions", &values::session(values::USED_SESSION, 7)).expect(201);
         let _ =
-            admin.post(&format!("/api/v1/sessions/{}/pause", bases::USED_SESSION), &json!({})).expect(200);
+            admin.post(&format!("/api/v1/sessions/{}/pause", values::USED_SESSION), &json!({})).expect(200);
         let member_token = member(server);
         Self {
             member: server.anonymous().with_token(&member_token),
@@ -169,14 +168,14 @@ impl<'s> Battery<'s> {
                 _ => true,
             };
             if fits {
-                let path = bases::of_nobody(&route.path);
+                let path = values::of_nobody(&route.path);
                 self.send(route, Request::new("GET", &format!("{path}?{query}")));
             }
         }
     }
 
     fn headers(&mut self, route: &Route) {
-        let path = bases::of_nobody(&route.path);
+        let path = values::of_nobody(&route.path);
         for (name, value) in values::headers() {
             self.send(route, Request::new(&route.method, &path).header(&name, &value));
         }
@@ -189,7 +188,7 @@ impl<'s> Battery<'s> {
 
     /// Bodies whose length is a lie.
     fn lengths(&mut self, route: &Route) {
-        let path = bases::of_nobody(&route.path);
+        let path = values::of_nobody(&route.path);
         let (client, token) = self.caller(route);
         for lie in [
             "content-length: -1",
@@ -290,11 +289,11 @@ fn whose(security: &Value) -> Whose {
 /// Adds a user who may do everything, and leaves of each thing as much behind that no more can be made by accident; gives
 /// their token.
 fn member(server: &Server) -> String {
-    let member = server.user(bases::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
-    let _ = member.post("/workers/register", &json!({"name": bases::TAKEN})).expect(201);
+    let member = server.user(values::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
+    let _ = member.post("/workers/register", &json!({"name": values::TAKEN})).expect(201);
     let job = json!({"payload": "of another body"});
     let _ = member
-        .send(Request::new("POST", "/jobs").header("Idempotency-Key", bases::USED_KEY).json(&job))
+        .send(Request::new("POST", "/jobs").header("Idempotency-Key", values::USED_KEY).json(&job))
         .expect(201);
     let key = |n: u32| member.post("/api-keys", &json!({"name": n.to_string()})).json();
     let first = key(0);
@@ -305,7 +304,7 @@ fn member(server: &Server) -> String {
 
 /// Enrols a simulation worker; gives its token.
 fn enrol(enroller: &Client, id: &str) -> String {
-    let answer = enroller.post("/api/v1/workers/register", &bases::registration(id)).expect(201);
+    let answer = enroller.post("/api/v1/workers/register", &values::registration(id)).expect(201);
     answer["workerToken"].as_str().unwrap().to_owned()
 }
 

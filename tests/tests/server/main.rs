@@ -6,12 +6,10 @@ mod commands;
 mod dashboard;
 mod doors;
 mod explain;
+mod feed;
 mod hostile;
-mod https;
 mod openapi;
-mod probes;
 mod serve;
-mod snapshots;
 mod terminal;
 
 use muster_tests::Server;

@@ -2,7 +2,7 @@
 
 use crate::agent::{
     SHIPPED,
-    backend::{Backend, job},
+    Backend, job,
     counts, ended, enrolled, entered, fields, submit, told,
     workshop::{Workshop, step, step_with},
 };

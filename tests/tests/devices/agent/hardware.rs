@@ -2,7 +2,7 @@
 
 use crate::agent::{
     SHIPPED,
-    backend::{Backend, CALLBACK},
+    Backend, CALLBACK,
     counts, ended, enrolled, entered, fields,
     outage::WHOLE,
     submit, told,

@@ -2,7 +2,7 @@
 
 use crate::agent::{
     SHIPPED,
-    backend::{Backend, CALLBACK, NO_ANSWER, PULL, job},
+    Backend, CALLBACK, NO_ANSWER, PULL, job,
     counts, ended, enrolled, newest_segment, on_disk, shown, submit, told,
 };
 use muster_tests::{Agent, AgentSetup, Server, SmallDisk, until};

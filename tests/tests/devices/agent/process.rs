@@ -1,7 +1,7 @@
 //! The agent as a process: signals, secrets, flags and its log (I4, I11, N3).
 
 use crate::agent::{
-    backend::{Backend, job},
+    Backend, job,
     workshop::{Workshop, step},
 };
 use muster_tests::{Agent, AgentSetup, Server, muster_command, until};

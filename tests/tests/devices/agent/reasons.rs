@@ -2,7 +2,7 @@
 
 use crate::agent::{
     SHIPPED,
-    backend::{Backend, CALLBACK, job},
+    Backend, CALLBACK, job,
     workshop::{Workshop, step, step_with},
 };
 use muster_tests::{AdbDevice, AdbServer, Agent, AgentSetup, FAILURE_REASONS, VendorReply, VendorServer};

@@ -1,7 +1,7 @@
 //! Workflows of the `command` driver: a directory with devices and programs, and what becomes of steps.
 
 use crate::agent::{
-    backend::{Backend, job},
+    Backend, job,
     counts, ended, enrolled, submit, told,
 };
 use muster_tests::{AgentSetup, Server, until};

@@ -1,6 +1,6 @@
 //! Uploads that are cut short, repeated, or go on after kill -9: by hand and by the agent.
 
-use super::{Offer, Scene, link_of, refused::begin, sha256};
+use super::{Offer, Scene, link_of, begin, sha256};
 use muster_agent::{
     Artifact, Backend, Job,
     driver::StepFailure,
