@@ -5,27 +5,26 @@
 
 mod link;
 
-use crate::until;
+use crate::{Process, stand_in::Port, until, wait_until};
 use link::Link;
 use std::{
     collections::HashMap,
     io::{Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
     os::unix::fs::PermissionsExt,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    thread,
 };
 use tempfile::TempDir;
 
 /// A server that knows nothing of this machine's devices; ended with the value.
 #[derive(Debug)]
 pub struct AdbServer {
-    child: Child,
+    process: Process,
     home: TempDir,
     port: u16,
 }
@@ -37,7 +36,7 @@ impl AdbServer {
         loop {
             let home = tempfile::tempdir().unwrap();
             let port = free_port();
-            let mut server = Self { child: spawn(&home, port), home, port };
+            let mut server = Self { process: start(&home, port), home, port };
             // Somebody else may have taken the port meanwhile.
             if server.is_up() {
                 return server;
@@ -53,14 +52,12 @@ impl AdbServer {
 
     /// Ends it as no process can prevent.
     pub fn kill9(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.process.kill9();
     }
 
     /// Starts it anew on the same port. It knows no device then.
     pub fn restart(&mut self) {
-        assert!(self.child.try_wait().unwrap().is_some(), "it still runs");
-        self.child = spawn(&self.home, self.port);
+        self.process.start_again(command(&self.home, self.port));
         assert!(self.is_up(), "the adb server has ended");
     }
 
@@ -90,12 +87,12 @@ impl AdbServer {
     /// Waits until it lists a handle in a state.
     pub fn wait_for(&self, handle: &str, state: &str) {
         let listed = || self.ask("host:devices").contains(&format!("{handle}\t{state}\n"));
-        until(&format!("{handle} {state}"), || listed().then_some(()));
+        wait_until(&format!("{handle} {state}"), listed);
     }
 
     /// Waits until it lists a handle no more.
     pub fn wait_until_gone(&self, handle: &str) {
-        until(&format!("no {handle}"), || (!self.ask("host:devices").contains(handle)).then_some(()));
+        wait_until(&format!("no {handle}"), || !self.ask("host:devices").contains(handle));
     }
 
     /// A program that runs adb in this server's home, away from the devices of this machine.
@@ -128,7 +125,7 @@ impl AdbServer {
     /// Waits until it answers, or has ended.
     fn is_up(&mut self) -> bool {
         until("an answer of the adb server", || {
-            if self.child.try_wait().unwrap().is_some() {
+            if self.process.ended().is_some() {
                 return Some(false);
             }
             self.ask("host:version").starts_with("OKAY").then_some(true)
@@ -138,18 +135,23 @@ impl AdbServer {
 
 impl Drop for AdbServer {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if self.process.ended().is_none() {
+            self.process.kill9();
+        }
         // One that a driver started in its place with `program` is nobody's child.
         self.ask("host:kill");
     }
 }
 
-fn spawn(home: &TempDir, port: u16) -> Child {
+fn start(home: &TempDir, port: u16) -> Process {
+    Process::start("the adb server", home.path().join("server.log"), command(home, port))
+}
+
+fn command(home: &TempDir, port: u16) -> Command {
     let mut command = Command::new("adb");
     command.args(["-P", &port.to_string(), "nodaemon", "server"]).envs(environment(home));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().expect("adb is installed: apt-get install adb")
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
 }
 
 /// Keys and logs in its own directory; no look at USB, at local emulators or around the network.
@@ -166,7 +168,7 @@ fn free_port() -> u16 {
 /// A device on a port of its own; gone with the value.
 #[derive(Debug)]
 pub struct AdbDevice {
-    address: SocketAddr,
+    port: Port,
     shared: Arc<Shared>,
 }
 
@@ -191,8 +193,6 @@ struct Shared {
     screen: Mutex<Vec<u8>>,
     ran: Mutex<Vec<Vec<String>>>,
     running: AtomicUsize,
-    links: Mutex<Vec<TcpStream>>,
-    is_over: AtomicBool,
 }
 
 impl AdbDevice {
@@ -221,35 +221,30 @@ impl AdbDevice {
     }
 
     fn with(serial: &str, manner: Manner, version: u32, features: Vec<&'static str>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let props = HashMap::from([("ro.serialno".to_owned(), serial.to_owned())]);
         let shared = Arc::new(Shared {
             version,
             features,
             manner: Mutex::new(manner),
             props: Mutex::new(props),
-            screen: Mutex::new(link::noise(u64::from(address.port()))),
+            screen: Mutex::new(link::noise(DEVICES.fetch_add(1, Ordering::Relaxed))),
             ran: Mutex::default(),
             running: AtomicUsize::new(0),
-            links: Mutex::default(),
-            is_over: AtomicBool::new(false),
         });
-        let accepting = Arc::clone(&shared);
-        thread::spawn(move || accept(&listener, &accepting));
-        Self { address, shared }
+        let device = Arc::clone(&shared);
+        Self { port: Port::open(move |stream| Link::new(stream, Arc::clone(&device)).serve()), shared }
     }
 
     /// Where it listens, which is what adb calls it.
     #[must_use]
     pub fn handle(&self) -> String {
-        self.address.to_string()
+        self.port.address().to_string()
     }
 
     /// The port it listens on.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.port.address().port()
     }
 
     /// Sets a property.
@@ -288,24 +283,15 @@ impl AdbDevice {
     /// Ends every connection, as a pulled cable does, and answers none that follows.
     pub fn vanish(&self) {
         self.set_manner(Manner::Silent);
-        self.shared.hang_up();
+        self.port.hang_up();
     }
 
     /// Allows the PC that asks, as a finger on the screen does.
     pub fn allow(&self) {
         self.set_manner(Manner::Open);
-        for link in self.shared.links.lock().unwrap().iter_mut() {
+        for link in self.port.links().iter_mut() {
             let _ = link::introduce(&self.shared, link);
         }
-    }
-}
-
-impl Drop for AdbDevice {
-    fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::SeqCst);
-        self.shared.hang_up();
-        // Wakes the one that waits for connections.
-        let _ = TcpStream::connect(self.address);
     }
 }
 
@@ -317,21 +303,7 @@ impl Shared {
     fn has(&self, feature: &str) -> bool {
         self.features.contains(&feature)
     }
-
-    fn hang_up(&self) {
-        for link in self.links.lock().unwrap().drain(..) {
-            let _ = link.shutdown(Shutdown::Both);
-        }
-    }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    while let Ok((stream, _)) = listener.accept() {
-        if shared.is_over.load(Ordering::SeqCst) {
-            return;
-        }
-        shared.links.lock().unwrap().push(stream.try_clone().unwrap());
-        let link = Link::new(stream, Arc::clone(shared));
-        thread::spawn(|| link.serve());
-    }
-}
+/// Devices that were started; each has a picture of its own.
+static DEVICES: AtomicU64 = AtomicU64::new(1);

@@ -88,6 +88,12 @@ impl Client {
         Self { turn: Arc::default(), token: Some(token.to_owned()), ..self.clone() }
     }
 
+    /// The same caller without a token.
+    #[must_use]
+    pub fn without_token(&self) -> Self {
+        Self { token: None, ..self.clone() }
+    }
+
     /// The same caller, who takes a server that says nothing for so long to be gone.
     #[must_use]
     pub fn with_patience(&self, patience: Duration) -> Self {

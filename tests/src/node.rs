@@ -1,6 +1,6 @@
 //! A node that exists only here: it pulls, claims to execute, and reports; and the six events of contract N, as it writes them.
 
-use crate::{Answer, Client, now_ms};
+use crate::{Answer, Client, Request, now_ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -94,10 +94,29 @@ impl FakeNode {
         assert_eq!(self.tell(&Event::failed(&self.name, job, "adb_offline")), json!({"ok": true}));
     }
 
+    /// The request for an address to upload so many bytes to, for a job.
+    #[must_use]
+    pub fn upload_request(&self, job: &Value, size: usize) -> Value {
+        json!({"node_id": self.name, "task_id": job["task_id"], "attempt": job["attempt"],
+            "lease_token": job["lease"]["token"], "kind": "screenshot", "content_type": "image/png", "size": size})
+    }
+
+    /// Uploads a file for a job, and gives what was offered for it.
+    pub fn upload(&self, job: &Value, content: &[u8]) -> Value {
+        let ask = self.upload_request(job, content.len());
+        let offer = self.client.post("/api/nodes/artifacts", &ask).expect(200);
+        let (_, target) = offer["upload_url"].as_str().unwrap().split_once("/api/").unwrap();
+        let put = Request::new("PUT", &format!("/api/{target}")).header("content-type", "image/png");
+        let _ = self.client.without_token().insist(&put.bytes(content.to_vec())).expect(201);
+        offer
+    }
+
     /// Its devices as a pull lists them, all online.
     #[must_use]
     pub fn listed(&self) -> Value {
-        listed(&self.devices, "online")
+        let device =
+            |id: &String| json!({"device_id": id, "runtime_handle": format!("usb:{id}"), "status": "online"});
+        self.devices.iter().map(device).collect()
     }
 
     /// Who it calls.
@@ -105,12 +124,6 @@ impl FakeNode {
     pub fn client(&self) -> &Client {
         &self.client
     }
-}
-
-fn listed(devices: &[String], status: &str) -> Value {
-    let device =
-        |id: &String| json!({"device_id": id, "runtime_handle": format!("usb:{id}"), "status": status});
-    devices.iter().map(device).collect()
 }
 
 /// An event in the making; its fields can be changed before it is sent.
@@ -178,12 +191,8 @@ impl Event {
 
     /// The same without the fence, as nodes that know none send it.
     #[must_use]
-    pub fn without_fence(mut self) -> Self {
-        if let Some(payload) = self.payload.as_object_mut() {
-            payload.remove("attempt");
-            payload.remove("lease_token");
-        }
-        self
+    pub fn without_fence(self) -> Self {
+        self.unset("attempt").unset("lease_token")
     }
 
     /// The same with a field set, or with it taken away by `null`'s absence.

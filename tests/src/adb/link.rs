@@ -175,24 +175,24 @@ const SIGNATURE: u32 = 2;
 /// Small, so that anything longer than a few words takes turns with `OKAY`.
 const CHUNK: usize = 4096;
 
-pub(super) const CNXN: u32 = u32::from_le_bytes(*b"CNXN");
-pub(super) const AUTH: u32 = u32::from_le_bytes(*b"AUTH");
-pub(super) const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
-pub(super) const OKAY: u32 = u32::from_le_bytes(*b"OKAY");
-pub(super) const WRTE: u32 = u32::from_le_bytes(*b"WRTE");
-pub(super) const CLSE: u32 = u32::from_le_bytes(*b"CLSE");
+const CNXN: u32 = u32::from_le_bytes(*b"CNXN");
+const AUTH: u32 = u32::from_le_bytes(*b"AUTH");
+const OPEN: u32 = u32::from_le_bytes(*b"OPEN");
+const OKAY: u32 = u32::from_le_bytes(*b"OKAY");
+const WRTE: u32 = u32::from_le_bytes(*b"WRTE");
+const CLSE: u32 = u32::from_le_bytes(*b"CLSE");
 
 /// One message.
 #[derive(Debug)]
-pub(super) struct Message {
-    pub(super) command: u32,
-    pub(super) first: u32,
-    pub(super) second: u32,
-    pub(super) data: Vec<u8>,
+struct Message {
+    command: u32,
+    first: u32,
+    second: u32,
+    data: Vec<u8>,
 }
 
 impl Message {
-    pub(super) fn read(stream: &mut TcpStream) -> io::Result<Self> {
+    fn read(stream: &mut TcpStream) -> io::Result<Self> {
         let mut header = [0; 24];
         stream.read_exact(&mut header)?;
         let mut words = header.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
@@ -205,7 +205,7 @@ impl Message {
         Ok(Self { command, first, second, data })
     }
 
-    pub(super) fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn write(&self, stream: &mut TcpStream) -> io::Result<()> {
         // Since version 0x01000001 nobody looks at the sum any more; a device may still send it.
         let sum = self.data.iter().fold(0_u32, |sum, byte| sum.wrapping_add(u32::from(*byte)));
         let length = u32::try_from(self.data.len()).unwrap();
@@ -217,16 +217,16 @@ impl Message {
 }
 
 /// What this device announces that it takes in one message.
-pub(super) const LENGTH_MAX: u32 = 256 * 1024;
+const LENGTH_MAX: u32 = 256 * 1024;
 
 /// What a script printed, and how it ended.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+struct Output {
     /// What it printed, in order: `STDOUT` or `STDERR`, and the bytes.
-    pub(super) printed: Vec<(u8, Vec<u8>)>,
-    pub(super) code: u8,
+    printed: Vec<(u8, Vec<u8>)>,
+    code: u8,
     /// It runs until somebody closes it.
-    pub(super) is_endless: bool,
+    is_endless: bool,
 }
 
 impl Output {
@@ -236,7 +236,7 @@ impl Output {
 }
 
 /// Runs a script: words, quotes, `$?`, and several commands in a row.
-pub(super) fn run(device: &Shared, script: &str) -> Output {
+fn run(device: &Shared, script: &str) -> Output {
     let mut output = Output::default();
     let mut rest = script.chars().peekable();
     while rest.peek().is_some() && !output.is_endless {
