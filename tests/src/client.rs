@@ -365,15 +365,12 @@ fn parse(bytes: &[u8]) -> io::Result<Answer> {
 fn join_chunks(mut rest: &[u8]) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
-        let end = rest.windows(2).position(|window| window == b"\r\n").ok_or_else(broken_off)?;
-        let size = std::str::from_utf8(&rest[..end]).ok();
-        let size =
-            size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok()).ok_or_else(broken_off)?;
-        if size == 0 {
+        let (from, to) = chunk(rest).ok_or_else(broken_off)?;
+        if from == to {
             return Ok(body);
         }
-        body.extend_from_slice(rest.get(end + 2..end + 2 + size).ok_or_else(broken_off)?);
-        rest = rest.get(end + 4 + size..).ok_or_else(broken_off)?;
+        body.extend_from_slice(&rest[from..to]);
+        rest = &rest[to + 2..];
     }
 }
 

@@ -125,7 +125,9 @@ fn read_manifest(session: &Path) -> Value {
     serde_json::from_slice(&fs::read(session.join("meta/manifest.json")).unwrap()).unwrap()
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
+/// Every file below a directory.
+#[must_use]
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
         let path = entry.unwrap().path();

@@ -2,7 +2,8 @@
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
 //! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
-//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
+//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), nodes and workers that exist only here ([`FakeNode`], [`FakeSimWorker`],
+//! [`FakePoolWorker`]), the tables as
 //! any SQL client sees them ([`Database`], [`Postgres`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
 //! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
 //! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), clocks that

@@ -4,9 +4,7 @@ pub mod check;
 pub mod jobs;
 pub mod sessions;
 
-use super::{Ledger, PAUSE, Phase, patient};
 use crate::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request};
-pub use callers::{Clients, start};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},

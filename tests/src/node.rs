@@ -195,7 +195,7 @@ impl Event {
         self.unset("attempt").unset("lease_token")
     }
 
-    /// The same with a field set, or with it taken away by `null`'s absence.
+    /// The same with a field set.
     #[must_use]
     pub fn set(mut self, field: &str, value: Value) -> Self {
         self.payload[field] = value;

@@ -39,8 +39,12 @@ impl Port {
                     return;
                 }
                 links.open.lock().unwrap().push(stream.try_clone().unwrap());
-                let serve = Arc::clone(&serve);
-                thread::spawn(move || serve(stream));
+                let (serve, link) = (Arc::clone(&serve), stream.try_clone().unwrap());
+                thread::spawn(move || {
+                    serve(stream);
+                    // The list of links has it, too: without a word it would stay open.
+                    let _ = link.shutdown(Shutdown::Both);
+                });
             }
         });
         port

@@ -268,7 +268,9 @@ impl FakeSimWorker {
     #[must_use]
     pub fn registered(server: &Server, id: &str) -> Self {
         let enroller = server.anonymous().with_token(&server.enrol_secret());
-        let answer = enroller.post("/api/v1/workers/register", &sim_registration(id, None)).expect(201);
+        let mut registration = sim_registration(id, None);
+        registration["capabilities"] = json!({});
+        let answer = enroller.post("/api/v1/workers/register", &registration).expect(201);
         let client = server.anonymous().with_token(answer["workerToken"].as_str().unwrap());
         Self { id: id.to_owned(), client }
     }

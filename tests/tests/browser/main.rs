@@ -4,7 +4,7 @@
 //! matters. Screenshots are kept in `target/screenshots`, or where `MUSTER_SHOTS` says.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use muster_tests::{Agent, Court, PoolWorker, Server, ServerSetup, SimWorker, until};
+use muster_tests::{Agent, Court, PoolWorker, Server, ServerSetup, SimWorker, wait_until};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,94 +13,43 @@ use std::{
 };
 use tempfile::TempDir;
 
-#[test]
-fn audit() {
-    Stage::new().play("audit");
+/// One test for each spec: its name, the stage it is played on, and the file if that goes by another name.
+macro_rules! specs {
+    ($($(#[$about:meta])* $name:ident on $stage:expr $(, as $spec:literal)?;)*) => {$(
+        $(#[$about])*
+        #[test]
+        fn $name() {
+            #[allow(unused_variables, reason = "most specs are named as their test is")]
+            let spec = stringify!($name);
+            $(let spec = $spec;)?
+            $stage.play(spec);
+        }
+    )*};
 }
 
-#[test]
-fn court() {
-    Stage::new().court().play("court");
-}
-
-/// Without a court, the page says how to connect one.
-#[test]
-fn no_court() {
-    Stage::new().play("court");
-}
-
-#[test]
-fn fleet() {
-    Stage::new().devices().play("fleet");
-}
-
-#[test]
-fn jobs() {
-    Stage::new().pool().play("jobs");
-}
-
-#[test]
-fn login() {
-    Stage::new().play("login");
-}
-
-#[test]
-fn overview() {
-    Stage::new().devices().play("overview");
-}
-
-/// The feed is followed without a gap over a kill -9 of the server.
-#[test]
-fn resume() {
-    Stage::new().devices().play("resume");
-}
-
-#[test]
-fn roles() {
-    Stage::new().everything().play("roles");
-}
-
-#[test]
-fn runs() {
-    Stage::new().devices().play("runs");
-}
-
-#[test]
-fn schedules() {
-    Stage::new().play("schedules");
-}
-
-#[test]
-fn sessions() {
-    Stage::new().frames().play("sessions");
-}
-
-#[test]
-fn settings() {
-    Stage::new().play("settings");
-}
-
-#[test]
-fn users() {
-    Stage::new().play("users");
-}
-
-/// Q16: the page says the sentence, in three languages, and leads to what blocks.
-#[test]
-fn why() {
-    Stage::new().devices().pool().play("why");
-}
-
-#[test]
-fn workers() {
-    Stage::new().frames().pool().play("workers");
-}
-
-/// Makes `docs/images` anew.
-#[test]
-#[ignore = "changes the documentation: run it when the pages look different"]
-fn pictures() {
-    Stage::new().many_devices().frames().pool().play("pictures");
+specs! {
+    audit on Stage::new();
+    court on Stage::new().court();
+    /// Without a court, the page says how to connect one.
+    no_court on Stage::new(), as "court";
+    fleet on Stage::new().devices();
+    jobs on Stage::new().pool();
+    login on Stage::new();
+    overview on Stage::new().devices();
+    /// The feed is followed without a gap over a kill -9 of the server.
+    resume on Stage::new().devices();
+    roles on Stage::new().everything();
+    runs on Stage::new().devices();
+    schedules on Stage::new();
+    sessions on Stage::new().frames();
+    settings on Stage::new();
+    users on Stage::new();
+    /// Q16: the page says the sentence, in three languages, and leads to what blocks.
+    why on Stage::new().devices().pool();
+    workers on Stage::new().frames().pool();
+    /// Makes `docs/images` anew.
+    #[ignore = "changes the documentation: run it when the pages look different"]
+    pictures on Stage::new().many_devices().frames().pool();
 }
 
 /// What the pages compute without a page: layouts, filters, receipts, texts.
@@ -186,9 +135,7 @@ impl Stage {
         for (node, devices) in [("PC-01", "simulated:24"), ("PC-02", "simulated:7@101"), ("PC-03", &kiosks)] {
             self.agents.push(Agent::start(&self.server, node, devices));
         }
-        until("all devices are there", || {
-            (self.count("/api/devices?limit=100", "devices") == 33).then_some(())
-        });
+        wait_until("all devices are there", || self.count("/api/devices?limit=100", "devices") == 33);
         self
     }
 
@@ -199,7 +146,7 @@ impl Stage {
             let kind = format!("simulated:{devices}@{}", 100 * number + 1);
             self.agents.push(Agent::start(&self.server, &format!("PC-{number:02}"), &kind));
         }
-        until("all PCs are there", || (self.count("/api/pcs", "pcs") == 12).then_some(()));
+        wait_until("all PCs are there", || self.count("/api/pcs", "pcs") == 12);
         self
     }
 
@@ -208,7 +155,7 @@ impl Stage {
         for worker in ["W1", "W2"] {
             self.sim_workers.push(SimWorker::start(&self.server, worker, &["--fps", "60"]));
         }
-        until("both have registered", || (self.count("/api/v1/workers", "workers") == 2).then_some(()));
+        wait_until("both have registered", || self.count("/api/v1/workers", "workers") == 2);
         self
     }
 
@@ -218,7 +165,7 @@ impl Stage {
         for name in ["gpu-1", "gpu-2"] {
             self.pool_workers.push(PoolWorker::start(&url, self.directory.path(), name, &[]));
         }
-        until("both have joined", || (self.count("/api/pool/workers", "workers") == 2).then_some(()));
+        wait_until("both have joined", || self.count("/api/pool/workers", "workers") == 2);
         self
     }
 

@@ -6,7 +6,7 @@ use muster_tests::{
     Agent, AgentSetup, Cluster, ClusterSetup, Event, FakeNode, Network, Place, Request, ServerSetup,
     SmallDisk, Standing, WallClock, in_own_network,
     load::{Ledger, jobs},
-    until,
+    until, wait_until,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path};
@@ -85,8 +85,8 @@ fn a_full_disk_of_the_database_is_outlived() {
     let cluster = ClusterSetup::new(&database.fresh_database(), 2).with(&SETTINGS).start();
     let ledger = under_load(&cluster, |_| {
         disk.fill();
-        until("somebody says that the disk is full", || {
-            cluster.servers.iter().any(|server| server.log().contains("No space left")).then_some(())
+        wait_until("somebody says that the disk is full", || {
+            cluster.servers.iter().any(|server| server.log().contains("No space left"))
         });
         let refused = Request::new("GET", "/readyz");
         until("nobody is ready", || {
@@ -110,9 +110,9 @@ fn hand_over(cluster: &mut Cluster) {
 }
 
 fn wait_until_nobody_leads(cluster: &Cluster) {
-    until("nobody leads", || {
+    wait_until("nobody leads", || {
         let standings: BTreeSet<_> = (0..2).map(|index| cluster.standing(index) == Standing::Lost).collect();
-        (standings == BTreeSet::from([true])).then_some(())
+        standings == BTreeSet::from([true])
     });
 }
 
@@ -145,7 +145,7 @@ impl Lines {
         let database = Database::start_at(lodging, &[]);
         let places = SERVERS.map(|name| network.place(name));
         let setup = ClusterSetup::placed(&database.fresh_database(), &places);
-        Self { cluster: setup.with(&SETTINGS).start(), _database: database, network }
+        Self { cluster: setup.with(&[LEASE]).start(), _database: database, network }
     }
 
     fn agent(&self) -> Agent {
@@ -156,20 +156,11 @@ impl Lines {
 
     /// Submits a run and waits until it has ended.
     fn run_to_its_end(&self) {
-        let run = self.submit();
-        self.wait_for(&run);
+        self.wait_for(&self.submit(&json!({})));
     }
 
-    fn submit(&self) -> String {
-        self.submit_with(&json!({}))
-    }
-
-    /// One whose steps take a while.
-    fn submit_slow(&self) -> String {
-        self.submit_with(&json!({"simulate": {"step_ms": 500}}))
-    }
-
-    fn submit_with(&self, params: &Value) -> String {
+    fn submit(&self, simulate: &Value) -> String {
+        let params = json!({"simulate": simulate});
         let body = json!({"workflow_id": "login_settings_screenshot_v1", "params": params});
         let answer = self.cluster.admin().post("/api/runs", &body).expect(201);
         answer["run_id"].as_str().unwrap().to_owned()
@@ -177,9 +168,9 @@ impl Lines {
 
     fn wait_for(&self, run: &str) {
         let look = Request::new("GET", &format!("/api/runs/{run}"));
-        until("the run ends well", || {
+        wait_until("the run ends well", || {
             let shown = self.cluster.admin().insist(&look).expect(200);
-            (shown["status"] == "success").then_some(())
+            shown["status"] == "success"
         });
     }
 }
@@ -196,9 +187,7 @@ fn a_leader_without_the_database_is_replaced() {
             lines.network.cut(SERVERS[before.index], "database");
             let after = cluster.leader_after(before.epoch);
             assert_ne!(after.index, before.index);
-            until("it knows that it leads no more", || {
-                (cluster.standing(before.index) == Standing::Lost).then_some(())
-            });
+            wait_until("it knows that it leads no more", || cluster.standing(before.index) == Standing::Lost);
             let refused = cluster.only(before.index).with_token(&cluster.servers[0].admin_token());
             let refused = refused.post("/api/runs", &json!({"workflow_id": "w", "params": {}}));
             assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
@@ -227,7 +216,7 @@ fn a_follower_without_the_leader_says_so() {
             assert!(refused.problem(503)["detail"].is_string() && refused.header("retry-after").is_some());
             flows(ledger);
             lines.network.mend(SERVERS[0], SERVERS[1]);
-            until("it is brought to the leader again", || (list().status == 200).then_some(()));
+            wait_until("it is brought to the leader again", || list().status == 200);
             assert_eq!(cluster.settle(), leader, "a leader was replaced that did its work");
         });
         jobs::check_all(&cluster.database(), &ledger);
@@ -245,10 +234,10 @@ fn an_agent_without_the_leader_asks_another_server() {
         let leader = lines.cluster.settle();
         lines.network.cut("agent", SERVERS[leader.index]);
         lines.run_to_its_end();
-        let begun = lines.submit_slow();
-        until("it is at work", || (agent.status()["running"].as_u64() > Some(0)).then_some(()));
+        let begun = lines.submit(&json!({"step_ms": 500}));
+        wait_until("it is at work", || agent.status()["running"].as_u64() > Some(0));
         lines.network.cut("agent", SERVERS[1 - leader.index]);
-        let open = lines.submit();
+        let open = lines.submit(&json!({}));
         until("a report is kept, since nobody answers", || {
             let status = agent.status();
             (status["state"] == "no answer" && status["spooled"].as_u64() > Some(0)).then_some(())
@@ -258,12 +247,15 @@ fn an_agent_without_the_leader_asks_another_server() {
         }
         lines.wait_for(&begun);
         lines.wait_for(&open);
-        until("the spool is empty", || (agent.status()["spooled"] == 0).then_some(()));
+        wait_until("the spool is empty", || agent.status()["spooled"] == 0);
         assert_eq!(lines.cluster.settle(), leader, "a leader was replaced that did its work");
     });
 }
 
 const SERVERS: [&str; 2] = ["a", "b"];
+
+/// Long enough that a leader which does its work on a slow machine is not taken to be silent.
+const LEASE: (&str, &str) = ("MUSTER_LEADERSHIP__LEASE_MS", "6000");
 
 /// Short, so that silence is noticed soon.
 const SETTINGS: [(&str, &str); 1] = [("MUSTER_LEADERSHIP__LEASE_MS", "1500")];

@@ -10,7 +10,7 @@ mod sessions;
 use muster_tests::{
     Cluster, Dice,
     load::{Ledger, Phase, jobs},
-    until,
+    wait_until,
 };
 use std::{thread, time::Duration};
 
@@ -41,7 +41,7 @@ pub(crate) fn under_load(cluster: &Cluster, harm: impl FnOnce(&Ledger)) -> Ledge
 pub(crate) fn flows(ledger: &Ledger) {
     let taken = || ledger.acked().jobs.len();
     let before = taken();
-    until("jobs are taken", || (taken() > before + 5 * WRITERS).then_some(()));
+    wait_until("jobs are taken", || taken() > before + 5 * WRITERS);
 }
 
 const WRITERS: usize = 3;

@@ -2,7 +2,7 @@
 
 mod words;
 
-use muster_tests::{Court, SLACK_TOKEN, Slack, until};
+use muster_tests::{Court, SLACK_TOKEN, Slack, until, wait_until, work_off};
 use serde_json::{Value, json};
 use std::{
     ffi::OsStr,
@@ -40,15 +40,9 @@ impl Target {
 
     /// Waits until nothing is under way.
     fn settle(&self) {
-        for place in [
-            "queue/events/pending",
-            "queue/events/dispatched",
-            "queue/tasks/pending",
-            "queue/tasks/in_progress",
-            "queue/messages/pending",
-        ] {
-            until(&format!("{place} is empty"), || self.court.names(place).is_empty().then_some(()));
-        }
+        let left = || OPEN.iter().map(|place| self.court.count(place) as u64).sum();
+        let done = || OVER.iter().map(|place| self.court.count(place) as u64).sum();
+        work_off("something is over", left, done);
     }
 
     /// What a soldier found in its task's file, of the task that an event became.
@@ -101,8 +95,7 @@ impl Target {
     fn tells_of_it_plainly(&self) {
         for args in [&["doctor"][..], &["inbox"], &["prune", "--dry-run"]] {
             let said = self.court.output(args);
-            for text in [&said.stdout, &said.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-            {
+            for text in [&said.stdout, &said.stderr] {
                 assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{args:?}: {text:?}");
             }
         }
@@ -163,14 +156,14 @@ fn emitted_events() {
         let id = format!("evt-{number}");
         let bytes = words::with(&words::event(&id), "payload", &format!("{{{raw}: {raw}}}"));
         let said = target.court.output_with(&["emit"], &bytes);
-        match said.status.code() {
-            Some(0) => assert!(holds(&target.seen(&id), raw.as_bytes())),
-            Some(4) => assert!(!said.stderr.is_empty() && number >= words::TEXTS.len(), "{raw}"),
-            other => panic!("{other:?} for {raw:.100}: {}", String::from_utf8_lossy(&said.stderr)),
+        match said.code {
+            0 => assert!(holds(&target.seen(&id), raw.as_bytes())),
+            4 => assert!(!said.stderr.is_empty() && number >= words::TEXTS.len(), "{raw}"),
+            other => panic!("{other} for {raw:.100}: {}", said.stderr),
         }
     }
     for bytes in words::wrong_files() {
-        assert_eq!(target.court.output_with(&["emit"], &bytes).status.code(), Some(4));
+        assert_eq!(target.court.output_with(&["emit"], &bytes).code, 4);
     }
     target.is_unharmed();
 }
@@ -194,6 +187,16 @@ const CARRY: &str = r#"cp "$MUSTER_TASK_PATH" "seen/$MUSTER_TASK_ID"
 echo "{\"task_id\": \"$MUSTER_TASK_ID\", \"status\": \"success\", \"summary\": \"\"}" >"$MUSTER_RESULT_PATH.part"
 mv "$MUSTER_RESULT_PATH.part" "$MUSTER_RESULT_PATH"
 "#;
+/// Where things lie that are under way, and where they lie that are over.
+const OPEN: [&str; 5] = [
+    "queue/events/pending",
+    "queue/events/dispatched",
+    "queue/tasks/pending",
+    "queue/tasks/in_progress",
+    "queue/messages/pending",
+];
+const OVER: [&str; 4] =
+    ["queue/events/completed", "queue/tasks/completed", "queue/messages/sent", "rejected"];
 const PRECIOUS: &[u8] = b"not to be touched";
 
 /// C11, C12, C16, C23: members of a result as hostile texts and wrong values: the task ends, with a valid result,
@@ -317,18 +320,18 @@ fn answers() {
         let payload = json!({"raw": result.to_string()});
         let task = target.court.finished(&target.court.emit(&event(&payload)));
         let inbox = target.court.output(&["inbox", "--json"]);
-        let inbox: Value = serde_json::from_slice(&inbox.stdout).unwrap();
+        let inbox: Value = serde_json::from_str(&inbox.stdout).unwrap();
         assert_eq!(inbox["questions"][0]["question"], *hostile);
         let said = target.court.output(&["reply", "--", text(&task, "id"), hostile]);
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        let event = String::from_utf8(said.stdout).unwrap();
+        assert!(said.code == 0, "{}", said.stderr);
+        let event = said.stdout;
         let seen: Value = serde_json::from_slice(&target.seen(event.trim_end())).unwrap();
         assert_eq!((text(&seen, "type"), &seen["payload"]["text"]), ("resume", &json!(hostile)));
     }
     let result = json!({"status": "needs_human", "summary": "", "question": "Long?"});
     let task = target.court.finished(&target.court.emit(&event(&json!({"raw": result.to_string()}))));
     let long = "x".repeat(60_000);
-    assert!(!target.court.output(&["reply", text(&task, "id"), &long]).status.success());
+    assert!(target.court.output(&["reply", text(&task, "id"), &long]).code != 0);
     assert_eq!(target.court.count("state/questions/open"), 1);
     target.is_unharmed();
 }
@@ -366,7 +369,7 @@ fn forged_answers() {
                 json!({"text": hostile, "channel": hostile, "thread_ts": hostile, "reply_context": context});
             let event = json!({"type": "slack.thread.reply", "source": hostile, "payload": payload, "priority": "high"});
             let said = target.court.output_with(&["emit"], event.to_string().as_bytes());
-            assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+            assert!(said.code == 0, "{}", said.stderr);
         }
     }
     target.settle();
@@ -374,24 +377,39 @@ fn forged_answers() {
     target.is_unharmed();
 }
 
-/// C12, C16, C23: each member of a task that somebody else wrote; what is taken reaches the soldier to the byte.
-#[test]
-fn tasks() {
-    let mut target = Target::open();
-    let members = ["id", "event_id", "target_general", "type", "payload", "priority", "created_at", "status"];
-    let mut carried = Vec::new();
+/// Hands in a file for each member and each hostile value of it, in a member that may be anything within an object; gives the ids
+/// and values of those that are carried on: texts in these members.
+fn hand_in_all(
+    target: &Target,
+    place: &str,
+    file: fn(&str) -> Value,
+    carried: &[&str],
+) -> Vec<(String, String)> {
+    let members: Vec<String> = file("x").as_object().unwrap().keys().cloned().collect();
+    let mut expected = Vec::new();
     for (number, raw) in raws().iter().enumerate() {
         for (nth, member) in members.iter().enumerate() {
-            let id = format!("task-20260207-{}", 1000 * (nth + 1) + number);
-            let raw = if *member == "payload" { &format!("{{\"text\": {raw}}}") } else { raw };
-            target.hand_in("queue/tasks/pending", &id, &words::with(&words::task(&id), member, raw));
-            if number < words::TEXTS.len() && ["type", "payload"].contains(member) {
-                carried.push((id, raw.clone()));
+            let id = format!("{}{}", prefix(place), 1000 * (nth + 1) + number);
+            let within = match member.as_str() {
+                "payload" => &format!("{{\"text\": {raw}}}"),
+                "context" => &format!("{{\"task_id\": {raw}}}"),
+                _ => raw,
+            };
+            target.hand_in(place, &id, &words::with(&file(&id), member, within));
+            if number < words::TEXTS.len() && carried.contains(&member.as_str()) {
+                expected.push((id, within.clone()));
             }
         }
     }
     target.settle();
-    for (id, raw) in carried {
+    expected
+}
+
+/// C12, C16, C23: each member of a task that somebody else wrote; what is taken reaches the soldier to the byte.
+#[test]
+fn tasks() {
+    let mut target = Target::open();
+    for (id, raw) in hand_in_all(&target, "queue/tasks/pending", words::task, &["type", "payload"]) {
         let seen = fs::read(target.court.path("seen").join(&id)).unwrap();
         assert!(holds(&seen, raw.as_bytes()), "{id}");
     }
@@ -402,24 +420,10 @@ fn tasks() {
 #[test]
 fn messages() {
     let mut target = Target::open();
-    let members = ["id", "type", "channel", "urgency", "content", "context", "created_at", "status"];
-    let mut posted = Vec::new();
-    for (number, raw) in raws().iter().enumerate() {
-        for (nth, member) in members.iter().enumerate() {
-            let id = format!("msg-20260207-{}", 1000 * (nth + 1) + number);
-            let raw = if *member == "context" { &format!("{{\"task_id\": {raw}}}") } else { raw };
-            target.hand_in("queue/messages/pending", &id, &words::with(&words::message(&id), member, raw));
-            if number < words::TEXTS.len() && ["channel", "content"].contains(member) {
-                posted.push(id);
-            }
-        }
-    }
-    target.settle();
-    for id in posted {
+    for (id, _) in hand_in_all(&target, "queue/messages/pending", words::message, &["channel", "content"]) {
         assert!(target.court.file("queue/messages/sent", &id).is_some(), "{id}");
     }
-    let sent = target.court.output(&["send", "--type", "notification", "--", words::TEXTS[11]]);
-    assert!(sent.status.success());
+    target.court.output(&["send", "--type", "notification", "--", words::TEXTS[11]]).done();
     target.is_unharmed();
 }
 
@@ -447,8 +451,8 @@ fn things() {
         assert!(target.court.path("rejected").join(format!("evt-{name}.json")).is_symlink(), "{name}");
     }
     // The envoy sets these apart when it next asks Slack for replies. The one that is a document stays: it asks nothing.
-    until("the strange questions are set apart", || {
-        (target.court.names("state/questions/open") == ["task-20260207-9secret.json"]).then_some(())
+    wait_until("the strange questions are set apart", || {
+        target.court.names("state/questions/open") == ["task-20260207-9secret.json"]
     });
     target.is_unharmed();
 }
@@ -472,7 +476,7 @@ fn files_that_change() {
         let task = target.court.finished(&event);
         assert_eq!(text(&task, "event_id"), event);
     }
-    until("each event is one task", || (target.court.count("queue/tasks/completed") == 50).then_some(()));
+    wait_until("each event is one task", || target.court.count("queue/tasks/completed") == 50);
     target.is_unharmed();
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `MUSTER_EVENTS` says how many events (300); there is a kill for every fifty, ten at least. `MUSTER_SEED` says which chance.
 
-use muster_tests::{Court, Dice, SLACK_TOKEN, Slack, SlackPost, until};
+use muster_tests::{Court, Dice, SLACK_TOKEN, Slack, SlackPost, number_from, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use std::{
 /// left over, and nothing is stuck.
 #[test]
 fn no_kill_loses_or_doubles_an_event() {
-    let events: u64 = std::env::var("MUSTER_EVENTS").ok().and_then(|text| text.parse().ok()).unwrap_or(300);
+    let events: u64 = number_from("MUSTER_EVENTS", 300);
     let kills = (events / 50).max(10);
     let mut dice = Dice::announced();
     let mut palace = Palace::open(&mut dice);
@@ -92,7 +92,7 @@ impl Palace {
             };
             let said = self.court.output(&["reply", task, "to", "the", "left"]);
             // The king may have heard an answer between the look and this one.
-            assert!(said.status.success(), "{task}: {}", String::from_utf8_lossy(&said.stderr));
+            assert!(said.code == 0, "{task}: {}", said.stderr);
             self.answered.insert(task.to_owned());
         }
     }
@@ -172,7 +172,7 @@ impl Drop for Palace {
     fn drop(&mut self) {
         if thread::panicking() {
             let said = self.court.output(&["doctor"]);
-            eprintln!("{}", String::from_utf8_lossy(&said.stdout));
+            eprintln!("{}", said.stdout);
             for place in OPEN {
                 eprintln!("{place}: {:?}", self.court.names(place));
             }
@@ -284,8 +284,8 @@ fn over(palace: &Palace, place: &str) -> Files {
 
 fn nothing_is_stuck(palace: &Palace) {
     let said = palace.court.output(&["doctor", "--json"]);
-    let found: Value = serde_json::from_slice(&said.stdout).unwrap();
-    assert!(said.status.success() && found["stuck"].as_array().unwrap().is_empty(), "{found:#}");
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert!(said.code == 0 && found["stuck"].as_array().unwrap().is_empty(), "{found:#}");
 }
 
 /// A last life sweeps what the others left; then nothing is there that is no part of a court.
@@ -293,8 +293,8 @@ fn nothing_is_left_behind(palace: &mut Palace) {
     palace.court.kill9(None);
     palace.court.start(&["run"]);
     let temporary = || files_below(&palace.court.home()).into_iter().filter(|path| path.contains("/.tmp-"));
-    until("temporary files are swept", || (temporary().count() == 0).then_some(()));
-    until("what attempts left is gone", || (palace.court.count("state/attempts") == 0).then_some(()));
+    wait_until("temporary files are swept", || temporary().count() == 0);
+    wait_until("what attempts left is gone", || palace.court.count("state/attempts") == 0);
     let ended = palace.court.terminate();
     assert!(ended.iter().all(std::process::ExitStatus::success), "{ended:?}");
     let left = palace.court.soldiers();

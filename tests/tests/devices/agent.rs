@@ -4,10 +4,10 @@ mod endings;
 mod hardware;
 mod outage;
 mod process;
-mod reasons;
-mod workshop;
 
-use muster_tests::{Agent, Reply, Server, StandIn, Visit, until};
+mod workflows;
+
+use muster_tests::{Agent, Reply, Server, StandIn, Visit, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -24,9 +24,9 @@ const SHIPPED: &str = "login_settings_screenshot_v1";
 
 /// Waits until a server knows so many idle devices of a node.
 fn enrolled(server: &Server, node: &str, count: u64) {
-    until(&format!("{count} devices of {node}"), || {
+    wait_until(&format!("{count} devices of {node}"), || {
         let answer = server.admin().get(&format!("/api/pcs/{node}"));
-        (answer.status == 200 && answer.json()["idle_count"] == count).then_some(())
+        answer.status == 200 && answer.json()["idle_count"] == count
     });
 }
 
@@ -98,18 +98,12 @@ pub(crate) struct Backend {
 
 #[derive(Default)]
 struct Shared {
-    offered: Mutex<Offered>,
+    /// What the next pull is answered.
+    offered: Mutex<Vec<Value>>,
     news: Condvar,
     heard: Mutex<Vec<Heard>>,
     rules: Mutex<Vec<Rule>>,
     is_over: AtomicBool,
-}
-
-/// What the next pull is answered.
-#[derive(Default)]
-struct Offered {
-    jobs: Vec<Value>,
-    stop: Vec<String>,
 }
 
 /// A request and what it was answered.
@@ -136,19 +130,13 @@ impl Backend {
 
     /// Hands out a job with the next pull.
     pub(crate) fn offer(&self, job: Value) {
-        self.shared.offered.lock().unwrap().jobs.push(job);
+        self.shared.offered.lock().unwrap().push(job);
         self.shared.news.notify_all();
     }
 
     /// How many jobs nobody has asked for yet.
     pub(crate) fn left(&self) -> usize {
-        self.shared.offered.lock().unwrap().jobs.len()
-    }
-
-    /// Names a task that is wanted no more with the next pull.
-    pub(crate) fn stop(&self, task: &str) {
-        self.shared.offered.lock().unwrap().stop.push(task.to_owned());
-        self.shared.news.notify_all();
+        self.shared.offered.lock().unwrap().len()
     }
 
     /// Answers from now on what a rule says, where it says something; the newest rule counts first.
@@ -204,16 +192,14 @@ impl Shared {
     fn pull(&self, body: &Value) -> Value {
         let wait = Duration::from_millis(body["wait_ms"].as_u64().unwrap_or(0));
         let most = usize::try_from(body["max_jobs"].as_u64().unwrap()).unwrap();
-        let is_idle = |offered: &mut Offered| {
-            let has_nothing = offered.stop.is_empty() && (offered.jobs.is_empty() || most == 0);
-            has_nothing && !self.is_over.load(Ordering::SeqCst)
+        let is_idle = |offered: &mut Vec<Value>| {
+            (offered.is_empty() || most == 0) && !self.is_over.load(Ordering::SeqCst)
         };
         let offered = self.offered.lock().unwrap();
         let (mut offered, _) = self.news.wait_timeout_while(offered, wait, is_idle).unwrap();
-        let most = most.min(offered.jobs.len());
-        let jobs: Vec<Value> = offered.jobs.drain(..most).collect();
-        let stop = std::mem::take(&mut offered.stop);
-        json!({"now": 0, "runs": [], "jobs": jobs, "finished_runs": [], "stop": stop})
+        let most = most.min(offered.len());
+        let jobs: Vec<Value> = offered.drain(..most).collect();
+        json!({"now": 0, "runs": [], "jobs": jobs, "finished_runs": [], "stop": []})
     }
 }
 

@@ -11,7 +11,7 @@ use muster_agent::{
     },
     workflow::{OnFailure, Step, StepKind},
 };
-use muster_tests::{AdbDevice, AdbServer, until};
+use muster_tests::{AdbDevice, AdbServer, wait_until};
 use serde_json::{Map, Value, json};
 use std::{sync::Arc, time::Duration};
 use tempfile::TempDir;
@@ -278,10 +278,10 @@ async fn cancelling_ends_what_runs_on_the_device() {
             let order = Order::adb("SER1", &server.connect(&device), &[verb, "sleep", "forever"]);
             let cancel = order.cancel.clone();
             let step = tokio::spawn(async move { order.by_adb(&adb).await });
-            until("the command", || (device.running() == 1).then_some(()));
+            wait_until("the command", || device.running() == 1);
             cancel.cancel();
             assert_eq!(step.await.unwrap().unwrap_err().cause, Cause::Cancelled);
-            until("the end of the command", || (device.running() == 0).then_some(()));
+            wait_until("the end of the command", || device.running() == 0);
         }
     }
 }
@@ -294,7 +294,7 @@ async fn a_device_that_vanishes_midway_is_offline() {
         let device = AdbDevice::start("SER1");
         let order = Order::adb("SER1", &server.connect(&device), &[verb, "sleep", "forever"]);
         let step = tokio::spawn(async move { order.by_adb(&adb).await });
-        until("the command", || (device.running() == 1).then_some(()));
+        wait_until("the command", || device.running() == 1);
         device.vanish();
         let failure = step.await.unwrap().unwrap_err();
         assert_eq!(failure.cause, Cause::AdbOffline, "{failure}");
@@ -310,7 +310,7 @@ async fn the_death_of_the_server_is_survived() {
     let order = Order::adb("SER1", &server.connect(&device), &["shell", "sleep", "forever"]);
     let stepping = Arc::clone(&adb);
     let step = tokio::spawn(async move { order.by_adb(&stepping).await });
-    until("the command", || (device.running() == 1).then_some(()));
+    wait_until("the command", || device.running() == 1);
     server.kill9();
     let failure = step.await.unwrap().unwrap_err();
     // While it dies it may still take a connection, only to lose it.

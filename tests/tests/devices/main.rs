@@ -10,7 +10,6 @@ mod retries;
 mod rows;
 mod runs;
 
-use muster_tests::Server;
 use serde_json::{Value, json};
 
 /// A run for all devices.
@@ -26,9 +25,4 @@ fn texts(list: &Value) -> Vec<&str> {
 /// A run for all devices, in a queue, with so many attempts.
 fn run_in(queue: &str, max_attempts: u64) -> Value {
     json!({"workflow_id": "w", "params": {}, "queue": queue, "max_attempts": max_attempts})
-}
-
-/// Cancels a run.
-fn cancel(server: &Server, run: &str) -> Value {
-    server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200)
 }

@@ -1,8 +1,8 @@
 //! Runs of contract Q over kill -9 and real time, lists, explanations, the calendar, and the RPCs with the real supabase-js:
 //! Q2 to Q17.
 
-use crate::{cancel, run, run_in};
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, now_ms, until};
+use crate::{run, run_in};
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, now_ms, until, wait_until};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::{path::Path, process::Command};
@@ -26,8 +26,7 @@ fn a_repeat_under_a_key_makes_no_second_run() {
     let first = submit(&server, "order 7", &run()).expect(201);
     let _ = server.submit(&run());
     assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
     let _ = submit(&server, "order 7", &run_in("other", 1)).problem(409);
     assert_ne!(submit(&server, "order 8", &run()).expect(201)["run_id"], first["run_id"]);
@@ -69,51 +68,45 @@ fn a_list_of_runs_shows_how_far_each_is() {
     }
 }
 
-/// Q15: a draining node gets no more work and ends what it has; resumed, it gets work again.
+/// Q2, Q7, Q11, Q15: over a kill -9 the oldest unfinished run of each queue is active, a draining node gets no more work and ends
+/// what it has, and a device that failed for good is out of service until it is returned.
 #[test]
-fn a_node_is_drained_and_resumed() {
+fn what_held_work_back_holds_it_back_after_a_kill() {
     let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 2);
-    let run = server.submit(&run());
-    let job = node.job();
+    let [drained, broken] = ["PC-01", "PC-02"].map(|name| FakeNode::enrolled(server.node(), name, 1));
+    let on = |pc: &str, queue: &str| {
+        server.submit(&json!({"workflow_id": "w", "scope": {"pcs": [pc]}, "queue": queue, "max_attempts": 1}))
+    };
+    let (first, second, third) = (on("PC-01", "day"), on("PC-01", "day"), on("PC-02", "night"));
+    let job = drained.job();
+    broken.fail(&broken.job());
+    let fourth = on("PC-02", "night");
     let order = |server: &Server, word: &str| {
         server.admin().post(&format!("/api/nodes/PC-01/{word}"), &json!({})).expect(200)["draining"].clone()
     };
     assert_eq!(order(&server, "drain"), true);
-    server.kill9();
-    server.restart();
-    assert!(node.jobs(5).is_empty());
-    node.succeed(&job);
-    assert!(node.jobs(5).is_empty());
-    assert_eq!(server.why("run", &run), "node_draining");
-    assert_eq!(order(&server, "resume"), false);
-    assert_eq!(node.jobs(5).len(), 1);
-}
-
-/// Q2, Q7: at most one run of a queue is active, always the oldest unfinished; its end activates the next at once.
-#[test]
-fn the_oldest_run_of_a_queue_is_active() {
-    let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let runs: Vec<String> = (0..3).map(|_| server.submit(&run())).collect();
-    let other = server.submit(&run_in("night", 3));
-    let active = |server: &Server| {
-        server.database().column("SELECT id FROM tasks WHERE status = 'running' ORDER BY seq")
+    let held_back = |server: &Server| {
+        let active = server.database().column("SELECT id FROM tasks WHERE status = 'running' ORDER BY seq");
+        assert_eq!(active, [&*first, &*fourth]);
+        assert!(drained.jobs(5).is_empty() && broken.jobs(5).is_empty());
+        let _ = broken.report();
+        assert_eq!(server.device("PC-02-d1")["status"], "ERROR", "being reported online does not return it");
+        assert_eq!(server.why("device", "PC-02-d1"), "device_error");
     };
-    assert_eq!(active(&server), [&*runs[0], &*other]);
-    assert_eq!(server.database().column("SELECT queue FROM tasks WHERE seq = 1"), ["default"]);
-    server.kill9();
-    server.restart();
-    assert_eq!(active(&server), [&*runs[0], &*other]);
-    cancel(&server, &runs[0]);
-    assert_eq!(active(&server), [&*runs[1], &*other]);
-    cancel(&server, &runs[2]);
-    let job = node.job();
-    node.succeed(&job);
-    let next = node.job();
-    node.succeed(&next);
-    let statuses = server.database().column("SELECT status FROM tasks ORDER BY seq");
-    assert_eq!(statuses, ["cancelled", "success", "cancelled", "success"]);
+    held_back(&server);
+    server.kill9_and_restart();
+    held_back(&server);
+    drained.succeed(&job);
+    assert_eq!(server.why("run", &second), "node_draining");
+    assert_eq!(order(&server, "resume"), false);
+    drained.succeed(&drained.job());
+    let back = |body: &Value| server.admin().post("/api/devices/PC-02-d1/return", body);
+    let device = back(&json!({"note": "new cable"})).expect(200);
+    assert_eq!((device["status"].as_str(), device["note"].as_str()), (Some("ONLINE"), Some("new cable")));
+    let _ = back(&json!({})).problem(409);
+    broken.succeed(&broken.job());
+    let status = |run: &String| server.run(run)["status"].as_str().unwrap().to_owned();
+    assert_eq!([&first, &second, &third, &fourth].map(status), ["success", "success", "failed", "success"]);
 }
 
 /// Q9: an attempt that was overdue while the server was down times out after the restart.
@@ -123,35 +116,9 @@ fn a_timeout_survives_a_kill() {
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
     let run = server.submit(&run_in("default", 1));
     node.tell(&Event::started("PC-01", &node.job()));
-    server.kill9();
-    server.restart();
-    until("it times out", || (server.run(&run)["status"] == "failed").then_some(()));
+    server.kill9_and_restart();
+    wait_until("it times out", || server.run(&run)["status"] == "failed");
     assert_eq!(server.rows(&run)[0]["error"], "Task device timeout: exceeded 1 second");
-}
-
-/// Q11: FAILED_FINAL takes the device out of service, over a kill, until an operator returns it with a note.
-#[test]
-fn a_device_that_failed_for_good_is_out_of_service() {
-    let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let _ = server.submit(&run_in("default", 1));
-    node.fail(&node.job());
-    server.kill9();
-    server.restart();
-    let sql = "SELECT d.status FROM devices d JOIN task_devices t ON t.device_id = d.id \
-               WHERE t.status = 'failed' AND t.attempt >= t.max_attempts";
-    assert_eq!(server.database().column(sql), ["ERROR"]);
-    let _ = node.report();
-    assert_eq!(server.device("PC-01-d1")["status"], "ERROR", "being reported online does not return it");
-    let _ = server.submit(&run_in("other", 1));
-    assert!(node.jobs(5).is_empty());
-    assert_eq!(server.why("device", "PC-01-d1"), "device_error");
-    let back = |body: &Value| server.admin().post("/api/devices/PC-01-d1/return", body);
-    let device = back(&json!({"note": "new cable"})).expect(200);
-    assert_eq!((device["status"].as_str(), device["note"].as_str()), (Some("ONLINE"), Some("new cable")));
-    let _ = back(&json!({})).problem(409);
-    let _ = server.submit(&run_in("third", 1));
-    assert_eq!(node.jobs(5).len(), 1);
 }
 
 /// Q16: what ended long ago is explained from the store, also after a restart.
@@ -162,8 +129,7 @@ fn the_past_is_explained_too() {
     let run = server.submit(&run());
     let job = node.job();
     node.succeed(&job);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     for (kind, id, rule) in [("run", &*run, "Q7"), ("task_device", job["task_id"].as_str().unwrap(), "Q8")] {
         let why = server.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
         assert_eq!((why["code"].as_str(), why["rule"].as_str()), (Some("ended"), Some(rule)), "{why}");
@@ -241,45 +207,6 @@ fn pulls_and_rpcs_speak_of_the_same_rows() {
     assert_eq!(server.run(&run)["status"], "success");
 }
 
-/// Q14: a running row of a cancelled run ends cancelled, whatever its holder says.
-#[test]
-fn a_cancelled_row_ends_cancelled() {
-    let server = Server::start();
-    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let run = server.submit(&run());
-    let row = claim(&server, &json!({"runner_pc_name": "PC-01"})).remove(0)["id"].clone();
-    cancel(&server, &run);
-    let ended = call(&server.node(), "complete_task_device", &json!({"p_task_device_id": row})).expect(200);
-    assert_eq!(ended["status"], "cancelled");
-}
-
-/// Q21: `running_count`, `eligible_device_count` and `target` of a PC, as Q3 defines them; without an active run nothing is
-/// eligible.
-#[test]
-fn a_pc_shows_its_target() {
-    let server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 30);
-    let figures = || {
-        let listed = server.admin().get("/api/pcs").expect(200)["pcs"][0].clone();
-        let alone = server.pc("PC-01");
-        ["running_count", "eligible_device_count", "target"].map(|field| {
-            assert_eq!(listed[field], alone[field], "{field}");
-            listed[field].as_u64().unwrap()
-        })
-    };
-    assert_eq!(figures(), [0, 0, 0]);
-    let run = server.submit(&run());
-    assert_eq!(figures(), [0, 30, 20]);
-    let jobs = node.jobs(19);
-    assert_eq!(figures(), [19, 11, 20]);
-    node.succeed(&jobs[0]);
-    assert_eq!(figures(), [18, 11, 20]);
-    let _ = server.admin().patch("/api/pcs/PC-01", &json!({"max_devices": 18})).expect(200);
-    assert_eq!(figures(), [18, 11, 18]);
-    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
-    assert_eq!(figures(), [18, 0, 18]);
-}
-
 /// A schedule whose own slots are years away.
 fn create(server: &Server, missed: &str) -> String {
     let run = json!({"workflow_id": "w", "params": {"k": 1}, "queue": missed, "title": "nightly"});
@@ -348,7 +275,7 @@ fn a_slot_makes_its_run_in_time() {
     let slot = now_ms() + 1_500;
     move_slots(&server, slot);
     server.restart();
-    until("the run is there", || (runs(&server, &kept) == 1).then_some(()));
+    wait_until("the run is there", || runs(&server, &kept) == 1);
     let shown = schedule(&server, &kept);
     assert_eq!(shown["last_slot"], slot);
     let run = server.run(shown["last_run_id"].as_str().unwrap());

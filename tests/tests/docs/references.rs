@@ -1,6 +1,6 @@
 //! Commands, settings and links in all pages exist.
 
-use crate::{all_pages, Page, root};
+use crate::{Page, all_pages, root};
 use muster_tests::muster_command;
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,11 +1,6 @@
 //! Walks through every page that leads somebody by the hand: its blocks in order, in one shell, in a directory of their own.
 
-use crate::{
-    all_pages,
-    Block, Page,
-    root,
-    shell::{self, is_run},
-};
+use crate::{Block, Page, all_pages, root};
 use muster_tests::{binary, until, venv};
 use std::{
     fmt::Write as _,
@@ -191,49 +186,49 @@ fn what_one_sees_is_compared() {
 /// I1, I3, I4, Q11, Q15, Q16: what the first page tells a newcomer to type works.
 #[test]
 fn the_readme() {
-    shell::run("README.md");
+    run("README.md");
 }
 
 /// I1, I3, I4, N1, N4, N6b, N7, N12, N14, Q11, Q15, Q16: from nothing to a worker of one's own.
 #[test]
 fn the_tutorial() {
-    shell::run("docs/tutorial.md");
+    run("docs/tutorial.md");
 }
 
 /// I3, S5, S6, S26, S26b, S26c, P9, P13, P17, C14, C18: frames, jobs and a court, with the workers that come with Muster.
 #[test]
 fn the_walkthroughs() {
-    shell::run("docs/walkthroughs.md");
+    run("docs/walkthroughs.md");
 }
 
 /// N1, N1b, N2, N4, N5, N6, N6b, N12, N14, N21: a node by hand, then in Python.
 #[test]
 fn nodes() {
-    shell::run("docs/workers/nodes.md");
+    run("docs/workers/nodes.md");
 }
 
 /// Q11, Q14, Q15, Q16: rows by claim, by hand and in Python; the feed.
 #[test]
 fn operations() {
-    shell::run("docs/workers/operations.md");
+    run("docs/workers/operations.md");
 }
 
 /// S1, S2, S3, S4, S5, S26: a range of frames by hand, then a session in Python.
 #[test]
 fn simulation() {
-    shell::run("docs/workers/simulation.md");
+    run("docs/workers/simulation.md");
 }
 
 /// P3, P5, P6, P7, P8, P9, P13, P17: a signed result by hand, then a worker in Python.
 #[test]
 fn pool() {
-    shell::run("docs/workers/pool.md");
+    run("docs/workers/pool.md");
 }
 
 /// C4, C7, C11, C14, C16, C18, C21: a soldier and a source in Python.
 #[test]
 fn court() {
-    shell::run("docs/workers/court.md");
+    run("docs/workers/court.md");
 }
 
 /// I3: no page has blocks of a kind that nobody knows, and those that are run are run by a test above.
@@ -260,7 +255,7 @@ fn nothing_is_left_out() {
 
 /// How a test above runs a page.
 fn call(path: &Path) -> String {
-    format!("shell::run(\"{}\")", path.display())
+    format!("run(\"{}\")", path.display())
 }
 
 /// What a block of such a page may be; only the first two are run.

@@ -3,6 +3,5 @@
 
 mod acts;
 mod foreign;
-mod gateway;
 mod routes;
 mod secrets;

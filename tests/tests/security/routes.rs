@@ -1,7 +1,13 @@
 //! Every route against every kind of caller, and what opens it, as the contracts say: I7, P1, P2, P13, P14.
 
-use muster_tests::{Answer, Client, FakeNode, Request, Server, password_of, until};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit, Mac};
+use muster_tests::{
+    Answer, Client, FakeNode, FakeSimWorker, Request, Route, Server, password_of, wait_until,
+};
 use serde_json::{Value, json};
+use sha2::Sha256;
+use std::fs;
 
 /// I7, P1, P2: each of all routes is closed to everybody but those it is for: 401 without a token that works (absent, broken,
 /// expired, ended, of a disabled user), 403 with one of somebody else or of too low a role; nothing changes meanwhile.
@@ -12,21 +18,21 @@ fn every_route_is_closed_to_everybody_else() {
     let routes = routes(&server);
     let before = server.database().dump(&["feed", "meta"]);
     let mut refused = 0;
-    for (route, caller) in pairs(&routes, &callers) {
-        let expected = match caller.verdict(route.guard) {
+    for (route, guard, caller) in cases(&routes, &callers) {
+        let expected = match caller.verdict(guard) {
             Verdict::Unauthorized => 401,
             Verdict::Forbidden => 403,
             Verdict::Through => continue,
         };
         let answer = ask(caller, route);
         let what = format!("{} with {}: {}", route.name(), caller.name, answer.text());
-        if route.guard == Guard::Signature {
+        if guard == Guard::Signature {
             // A token neither helps nor hinders: it is judged by its address alone.
             assert!([401, 403].contains(&answer.status), "{} {what}", answer.status);
         } else {
             assert_eq!(answer.status, expected, "{what}");
         }
-        in_the_contracts_words(route, &answer);
+        in_the_contracts_words(guard, &what, &answer);
         refused += 1;
     }
     assert_eq!(
@@ -43,10 +49,10 @@ fn every_route_is_open_to_those_it_is_for() {
     let mut server = Server::with(&SILENT);
     let callers = all(&mut server);
     let routes = routes(&server);
-    for (route, caller) in pairs(&routes, &callers) {
+    for (route, guard, caller) in cases(&routes, &callers) {
         // Those end the token, and a stream never ends.
         let is_apart = ["/auth/refresh", "/auth/logout", "/api/events"].contains(&route.path.as_str());
-        if is_apart || caller.verdict(route.guard) != Verdict::Through {
+        if is_apart || caller.verdict(guard) != Verdict::Through {
             continue;
         }
         let answer = ask(caller, route);
@@ -59,26 +65,28 @@ fn every_route_is_open_to_those_it_is_for() {
             caller.name,
             answer.text()
         );
-        assert!(!is_of_another || answer.status == 403);
     }
 }
 
-fn pairs<'a>(routes: &'a [Route], callers: &'a [Caller]) -> impl Iterator<Item = (&'a Route, &'a Caller)> {
-    routes.iter().flat_map(move |route| callers.iter().map(move |caller| (route, caller)))
+fn cases<'a>(
+    routes: &'a [(Route, Guard)],
+    callers: &'a [Caller],
+) -> impl Iterator<Item = (&'a Route, Guard, &'a Caller)> {
+    routes.iter().flat_map(move |(route, guard)| callers.iter().map(move |caller| (route, *guard, caller)))
 }
 
 fn ask(caller: &Caller, route: &Route) -> Answer {
     let request = Request::new(&route.method, &route.of_nobody());
-    caller.client.send(if route.has_body { request.json(&json!({})) } else { request })
+    caller.client.send(if route.has_body() { request.json(&json!({})) } else { request })
 }
 
 /// P2: contract P has a text for each.
-fn in_the_contracts_words(route: &Route, answer: &Answer) {
-    if !matches!(route.guard, Guard::User | Guard::Client | Guard::Owner | Guard::Admin) {
+fn in_the_contracts_words(guard: Guard, what: &str, answer: &Answer) {
+    if !matches!(guard, Guard::User | Guard::Client | Guard::Owner | Guard::Admin) {
         return;
     }
     let expected = if answer.status == 401 { "Invalid token" } else { "Insufficient role" };
-    assert_eq!(answer.problem(answer.status)["detail"], expected, "{}", route.name());
+    assert_eq!(answer.problem(answer.status)["detail"], expected, "{what}");
 }
 
 /// Those who are enrolled say nothing, and stay what they are.
@@ -164,19 +172,52 @@ pub(crate) fn all(server: &mut Server) -> Vec<Caller> {
     for wrong in ["wrong-wrong-wrong-wrong", "a.b.c", "mk_0000000000000000000000000000000000000000000"] {
         add(wrong, Some(wrong), Kind::Nobody);
     }
+    for (name, token) in forged(server) {
+        add(name, Some(&token), Kind::Nobody);
+    }
     add("the nodes' secret", Some(&server.node_secret()), Kind::Node);
     let _ = FakeNode::enrolled(server.node(), "PC-09", 1);
     let own = server.admin().post("/api/nodes/PC-09/secret", &json!({})).expect(200);
     add("a node's own secret", own["secret"].as_str(), Kind::Node);
     add("the enrolment secret", Some(&server.enrol_secret()), Kind::Enroller);
-    let registration = json!({"workerId": "W9", "role": "render", "capabilities": {"cameras": 1, "gpu": "none",
-        "slots": 1}, "currentSession": null, "endpoint": null});
-    let enroller = server.anonymous().with_token(&server.enrol_secret());
-    let worker = enroller.post("/api/v1/workers/register", &registration).expect(201);
-    add("a simulation worker's token", worker["workerToken"].as_str(), Kind::Renderer);
+    let worker = FakeSimWorker::registered(server, "W9");
+    add("a simulation worker's token", worker.client.token(), Kind::Renderer);
     add("the admin token", Some(&server.admin_token()), Kind::User(&["ADMIN"]));
     users(server, &mut callers);
     callers
+}
+
+/// Tokens that somebody made who knows the server's key as they would a public one: another algorithm, none at all, and
+/// claims of a login that there is not.
+fn forged(server: &Server) -> Vec<(&'static str, String)> {
+    let token = server.user("forger", &ALL).token().unwrap().to_owned();
+    let [header, payload, _] = token.split('.').collect::<Vec<_>>()[..] else {
+        panic!("three parts: {token}")
+    };
+    let key = fs::read_to_string(server.data().join("token-secret")).unwrap();
+    let sign = |header: &str, payload: &str| {
+        let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();
+        let mac = mac.chain_update(format!("{header}.{payload}")).finalize().into_bytes();
+        format!("{header}.{payload}.{}", URL_SAFE_NO_PAD.encode(mac))
+    };
+    assert_eq!(sign(header, payload), token, "or nothing here would prove anything");
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap();
+    let claiming = |claim: &str, value: Value| {
+        let mut other = claims.clone();
+        other[claim] = value;
+        sign(header, &URL_SAFE_NO_PAD.encode(other.to_string()))
+    };
+    let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT"}"#);
+    let generation = claims["gen"].as_u64().unwrap();
+    vec![
+        ("an unsigned token", format!("{none}.{payload}.")),
+        ("a token that says it is unsigned", sign(&none, payload)),
+        ("a token with half a signature", token[..token.len() - 20].to_owned()),
+        ("a token of another user's login", claiming("sub", json!("2"))),
+        ("a token of no login", claiming("sid", json!("00000000000000000000000000000001"))),
+        ("a token of a refresh to come", claiming("gen", json!(generation + 1))),
+        ("a token that has ended", claiming("exp", json!(1))),
+    ]
 }
 
 /// One user per role, one without any, and keys with less than all.
@@ -200,17 +241,15 @@ fn ended(server: &mut Server) -> Vec<Caller> {
         server.add_user(name, &ALL);
     }
     server.set("MUSTER_POOL__TOKEN_TTL_S", "1");
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     let expired = server.login("expired");
-    until("the token expires", || (expired.get("/auth/me").status == 401).then_some(()));
+    wait_until("the token expires", || expired.get("/auth/me").status == 401);
     server.set("MUSTER_POOL__TOKEN_TTL_S", "900");
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     let [disabled, refreshed, logged_out, revoked, changed] =
         ["disabled", "refreshed", "logged-out", "revoked", "changed"].map(|name| server.login(name));
     let key = |of: &Client| of.post("/api-keys", &json!({"name": "k"})).expect(201);
-    let by_key = |key: &serde_json::Value| server.anonymous().with_token(key["key"].as_str().unwrap());
+    let by_key = |key: &Value| server.anonymous().with_token(key["key"].as_str().unwrap());
     let (disabled_key, revoked_key) = (key(&disabled), key(&revoked));
     let all = [
         ("a disabled user's token", disabled.clone()),
@@ -274,50 +313,20 @@ pub(crate) enum Guard {
     Admin,
 }
 
-/// One operation.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
-    pub(crate) method: String,
-    /// With its variables in braces.
-    pub(crate) path: String,
-    pub(crate) guard: Guard,
-    pub(crate) has_body: bool,
-}
-
-impl Route {
-    pub(crate) fn name(&self) -> String {
-        format!("{} {}", self.method, self.path)
-    }
-
-    /// Its address, about something that does not exist.
-    pub(crate) fn of_nobody(&self) -> String {
-        let path = self.path.replace("{kind}", "run").replace("{name}", "nobody");
-        path.replace("{id}", "nobody").replace("{path}", "videos/nobody")
-    }
-}
-
 /// All operations that the server describes.
 ///
 /// # Panics
 /// When one of them is missing here, or one here is missing there.
-pub(crate) fn routes(server: &Server) -> Vec<Route> {
-    let document = server.anonymous().get("/openapi.json").expect(200);
+pub(crate) fn routes(server: &Server) -> Vec<(Route, Guard)> {
     let mut left: Vec<&str> = TABLE.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-    let mut routes = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
-        for (method, operation) in methods.as_object().unwrap() {
-            let name = format!("{} {path}", method.to_uppercase());
-            let row = TABLE.iter().find(|(_, names)| names.contains(&name.as_str()));
-            let (guard, _) = row.unwrap_or_else(|| panic!("{name}: say in routes.rs what opens it"));
-            left.retain(|known| *known != name);
-            routes.push(Route {
-                method: method.to_uppercase(),
-                path: path.clone(),
-                guard: *guard,
-                has_body: operation.get("requestBody").is_some_and(Value::is_object),
-            });
-        }
-    }
+    let guarded = |route: Route| {
+        let name = route.name();
+        let row = TABLE.iter().find(|(_, names)| names.contains(&name.as_str()));
+        let (guard, _) = row.unwrap_or_else(|| panic!("{name}: say in routes.rs what opens it"));
+        left.retain(|known| *known != name);
+        (route, *guard)
+    };
+    let routes = server.routes().into_iter().map(guarded).collect();
     assert!(left.is_empty(), "the server does not describe {left:?}");
     routes
 }

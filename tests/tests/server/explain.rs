@@ -1,6 +1,9 @@
 //! `muster explain` names the cause that was planted, for every kind of object (Q16).
 
-use muster_tests::{Client, Court, Event, FakeNode, FakePoolWorker, Request, Server, muster_command, until};
+use muster_tests::{
+    Client, Court, Event, FakeNode, FakePoolWorker, FakeSimWorker, Request, Server, muster_command, run,
+    until,
+};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -40,9 +43,7 @@ impl Planted<'_> {
     }
 
     fn ask(&self, kind: &str, id: &str) -> Value {
-        let output = self.server.client_command(&["explain", kind, id, "--json"]).output().unwrap();
-        assert!(output.status.success(), "{kind} {id}: {output:?}");
-        serde_json::from_slice(&output.stdout).unwrap()
+        self.server.muster(&["explain", kind, id, "--json"]).json()
     }
 }
 
@@ -54,9 +55,9 @@ fn every_planted_cause_is_named() {
     let mut court = Court::as_shipped().section("king", "obey_health = true").section("chamberlain", limits);
     let home = court.home();
     let settings = [
-        ("MUSTER_NODES__OFFLINE_AFTER_S", "5"),
-        ("MUSTER_POOL__OFFLINE_AFTER_S", "5"),
-        ("MUSTER_SIMULATION__HEARTBEAT_MS", "2000"),
+        ("MUSTER_NODES__OFFLINE_AFTER_S", "15"),
+        ("MUSTER_POOL__OFFLINE_AFTER_S", "15"),
+        ("MUSTER_SIMULATION__HEARTBEAT_MS", "5000"),
         ("MUSTER_NODES__DROPOUT_PAUSE_S", "60"),
         ("MUSTER_COURT__DIRECTORY", home.to_str().unwrap()),
     ];
@@ -91,7 +92,7 @@ fn plant_devices(planted: &Planted<'_>) {
     check("device", "PC-02-d1", "out_of_scope");
     let three = server.submit(&scoped(&json!({"pcs": ["PC-02"]}), "default"));
     assert_eq!(check("node", "PC-02", "work_queued_behind")["run_id"], *three);
-    cancel_run(planted, &three);
+    server.cancel(&three);
     let _ = admin.post("/api/nodes/PC-01/drain", &json!({})).expect(200);
     check("run", &one, "node_draining");
     let _ = admin.post("/api/nodes/PC-01/resume", &json!({})).expect(200);
@@ -105,7 +106,7 @@ fn plant_devices(planted: &Planted<'_>) {
     let device = job["device_id"].as_str().unwrap();
     let other = server.submit(&scoped(&json!({"devices": [device]}), "b"));
     assert_eq!(check("run", &other, "lane_busy")["task_device_id"], task);
-    cancel_run(planted, &other);
+    server.cancel(&other);
     node.tell(&Event::failed("PC-01", &job, "unknown"));
     check("task_device", task, "awaiting_retry");
     node.succeed(&node.job());
@@ -114,12 +115,12 @@ fn plant_devices(planted: &Planted<'_>) {
     check("run", &one, "ended");
     let job = node.job();
     node.tell(&Event::started("PC-01", &job));
-    cancel_run(planted, &two);
+    server.cancel(&two);
     check("task_device", job["task_id"].as_str().unwrap(), "stopping");
     node.tell(&Event::failed("PC-01", &job, "unknown"));
     let nowhere = server.submit(&scoped(&json!({"devices": ["nobody"]}), "c"));
     check("run", &nowhere, "waiting_for_devices");
-    cancel_run(planted, &nowhere);
+    server.cancel(&nowhere);
     break_device(planted, &node);
     let _ = admin.patch("/api/pcs/PC-01", &json!({"max_devices": 20})).expect(200);
     drop_out(planted);
@@ -136,7 +137,7 @@ fn break_device(planted: &Planted<'_>, node: &FakeNode) {
     let job = node.job();
     node.fail(&job);
     planted.check("device", job["device_id"].as_str().unwrap(), "device_error");
-    cancel_run(planted, &run);
+    planted.server.cancel(&run);
 }
 
 /// A hub of ten devices is unplugged, and one more was missing before.
@@ -152,51 +153,11 @@ fn scoped(scope: &Value, queue: &str) -> Value {
     json!({"workflow_id": "w", "params": {}, "scope": scope, "queue": queue})
 }
 
-fn cancel_run(planted: &Planted<'_>, run: &str) {
-    let _ = planted.server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
-}
-
-/// A worker that exists only here, and does what it is told to.
-struct Worker<'a> {
-    id: &'a str,
-    client: Client,
-}
-
-impl<'a> Worker<'a> {
-    fn registered(server: &Server, id: &'a str) -> Self {
-        let body = json!({"workerId": id, "role": "render", "capabilities": {}, "currentSession": null});
-        let enroller = server.anonymous().with_token(&server.enrol_secret());
-        let answer = enroller.post("/api/v1/workers/register", &body).expect(201);
-        Self { id, client: server.anonymous().with_token(answer["workerToken"].as_str().unwrap()) }
-    }
-
-    fn beat(&self, queue_ratio: f64, status: &str) {
-        let body = json!({"queueRatio": queue_ratio, "gpuUsage": 0.1, "lastFrame": 0, "status": status});
-        let _ = self.client.post(&format!("/api/v1/workers/{}/heartbeat", self.id), &body).expect(200);
-    }
-
-    fn task(&self) -> Value {
-        self.client.get(&format!("/api/v1/workers/{}/tasks", self.id)).expect(200)["task"].clone()
-    }
-
-    fn fail(&self, task: &Value) {
-        let body = json!({"workerId": self.id, "attempt": task["attempt"], "error": "out of memory"});
-        let path = format!("/api/v1/tasks/{}/fail", task["taskId"].as_str().unwrap());
-        let _ = self.client.post(&path, &body).expect(200);
-    }
-
-    fn progress(&self, task: &Value) {
-        let body = json!({"sessionId": task["sessionId"], "taskId": task["taskId"], "processedFrames": 1,
-            "maxQueueRatio": 0.0, "droppedFrames": 0, "diagnostics": []});
-        let _ = self.client.post(&format!("/api/v1/workers/{}/progress", self.id), &body).expect(200);
-    }
-}
-
 fn plant_frames(planted: &Planted<'_>) {
     let server = planted.server;
     submit_session(planted, "first");
     planted.check("session", "first", "no_sim_workers");
-    let one = Worker::registered(server, "W1");
+    let one = FakeSimWorker::registered(server, "W1");
     planted.check("session", "first", "sim_workers_unheard");
     planted.check("worker", "W1", "sim_worker_unheard");
     let check = |kind: &str, id: &str, code: &'static str| {
@@ -223,12 +184,12 @@ fn plant_frames(planted: &Planted<'_>) {
     operate(planted, "sessions/first/pause", &json!({}));
     check("session", "second", "sim_workers_busy");
     operate(planted, "sessions/first/resume", &json!({}));
-    unwell(planted, range, &one);
+    unwell(planted, range);
 }
 
 /// What becomes of it all when workers are silent, unwell or in quarantine.
-fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
-    let two = Worker::registered(planted.server, "W2");
+fn unwell(planted: &Planted<'_>, range: &str) {
+    let two = FakeSimWorker::registered(planted.server, "W2");
     // Until its first good heartbeat, that alone is the cause.
     two.beat(0.0, "ok");
     two.beat(0.0, "error");
@@ -246,9 +207,9 @@ fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
     planted.wait("worker", "W2", "sim_worker_lost");
     planted.check("session", "first", "no_capable_worker");
     remove(planted, "W1");
-    planted.check("worker", one.id, "sim_worker_removed");
+    planted.check("worker", "W1", "sim_worker_removed");
     planted.check("session", "first", "sim_workers_lost");
-    let three = Worker::registered(planted.server, "W3");
+    let three = FakeSimWorker::registered(planted.server, "W3");
     operate(planted, "workers/W3/quarantine", &json!({"reason": "odd"}));
     remove(planted, "W2");
     planted.check("session", "first", "sim_workers_quarantined");
@@ -261,7 +222,7 @@ fn unwell(planted: &Planted<'_>, range: &str, one: &Worker<'_>) {
     three.beat(0.0, "ok");
     planted.check("worker", "W3", "no_frames");
     // A number may be a name.
-    let numbered = Worker::registered(planted.server, "17");
+    let numbered = FakeSimWorker::registered(planted.server, "17");
     numbered.beat(0.0, "ok");
     planted.check("worker", "17", "no_frames");
     submit_session(planted, "third");
@@ -333,12 +294,12 @@ fn plant_pool(planted: &Planted<'_>) {
     cancel_job(planted, &later);
     let _ = spare.poll();
     check("job", &twice, "too_few_owners");
-    gone(planted, (&worker, &spare), &others);
+    gone(planted, &worker, &spare, &others);
 }
 
 /// A simulation worker that is called by the number of one of the pool can be asked about, and so can that one.
 fn both(planted: &Planted<'_>, id: &str) {
-    let sim = Worker::registered(planted.server, id);
+    let sim = FakeSimWorker::registered(planted.server, id);
     let code = |kind: &str| planted.ask(kind, id)["code"].clone();
     sim.beat(0.0, "ok");
     let codes = ["worker", "pool_worker", "sim_worker"].map(code);
@@ -346,7 +307,7 @@ fn both(planted: &Planted<'_>, id: &str) {
 }
 
 /// Workers that drain, are banned or fall silent with a job in their hands.
-fn gone(planted: &Planted<'_>, (worker, spare): (&FakePoolWorker, &FakePoolWorker), held: &str) {
+fn gone(planted: &Planted<'_>, worker: &FakePoolWorker, spare: &FakePoolWorker, held: &str) {
     let admin = planted.server.admin();
     let id = worker.id.to_string();
     worker.beat();
@@ -407,10 +368,8 @@ fn offline(court: &Court, task: &str) {
     let home = court.home();
     let mut command = muster_command();
     command.args(["explain", "court_task", task, "--json", "--court"]).arg(home);
-    let outputs = [command.output().unwrap(), court.output(&["explain", task, "--json"])];
-    for output in outputs {
-        let why: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for why in [run(&mut command).json(), court.output(&["explain", task, "--json"]).json()] {
         assert_eq!((&why["code"], &why["rule"]), (&json!("court_question_open"), &json!("C14")), "{why}");
     }
-    assert_eq!(court.output(&["explain", "task-20200101-001"]).status.code(), Some(5));
+    assert_eq!(court.output(&["explain", "task-20200101-001"]).code, 5);
 }

@@ -1,7 +1,7 @@
-//! Metrics, the offline docs, the feed and snapshots: what a page believes after a snapshot and the feed is what a later
-//! snapshot shows (I8, I10).
+//! Pages, metrics, the offline docs, the feed and snapshots: what a page believes after a snapshot and the feed is what a later
+//! snapshot shows (I7, I8, I10).
 
-use muster_tests::{Event, EventStream, FakeNode, FeedEvent, Request, Server, until};
+use muster_tests::{Event, EventStream, FakeNode, FeedEvent, Request, Server, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -36,16 +36,9 @@ fn the_docs_work_offline() {
     let page = server.anonymous().get("/docs");
     assert_eq!(page.status, 200);
     let text = page.text();
-    for attribute in ["src=\"", "href=\""] {
-        for value in text.split(attribute).skip(1) {
-            let target = value.split('"').next().unwrap();
-            let is_ours =
-                target.starts_with("data:") || (target.starts_with('/') && !target.starts_with("//"));
-            assert!(is_ours, "{target}");
-            if target.starts_with('/') {
-                assert_eq!(server.anonymous().get(target).status, 200, "{target}");
-            }
-        }
+    for target in named_in(&text).into_iter().filter(|target| !target.starts_with("data:")) {
+        assert!(target.starts_with('/') && !target.starts_with("//"), "{target} is not ours");
+        assert_eq!(server.anonymous().get(&target).status, 200, "{target}");
     }
     assert!(!text.contains("@import") && !text.contains("url("));
     let policy = page.header("content-security-policy").unwrap();
@@ -69,8 +62,7 @@ fn the_feed_resumes_over_a_kill() {
     let run = server.submit(&json!({"workflow_id": "w", "params": {}}));
     let before = take(&mut after(&server, 0), 5);
     assert_eq!(before.iter().map(|event| event.id).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!(take(&mut after(&server, 0), 5), before, "the same after the restart");
     let mut stream = after(&server, 2);
     assert_eq!(take(&mut stream, 3), before[2..]);
@@ -100,28 +92,11 @@ fn who_comes_with_the_first_line_is_served() {
     let own = server.anonymous().with_token(rotated["secret"].as_str().unwrap());
     let last = server.database().count("SELECT max(first_seq + count - 1) FROM feed");
     for _ in 0..5 {
-        server.kill9();
-        server.restart();
+        server.kill9_and_restart();
         let _ = after(&server, last.unsigned_abs());
         assert_eq!(own.get("/api/nodes/pull?node_id=PC-01").status, 200);
         assert_eq!(server.anonymous().get("/readyz").status, 200);
     }
-}
-
-/// I8: without a number the stream begins with what comes next; a number there never was is refused.
-#[test]
-fn the_feed_begins_where_asked() {
-    let server = Server::start();
-    let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
-    let mut stream = server.admin().stream(Request::new("GET", "/api/events")).unwrap();
-    let _ = server.submit(&json!({"workflow_id": "second", "params": {}}));
-    let event = stream.next_event().unwrap();
-    assert!(event.kind == "job_submitted" && event.data.contains("second"), "{event:?}");
-    for wrong in ["-1", "x", "1.5", "99999999999999999999999"] {
-        let request = Request::new("GET", "/api/events").header("Last-Event-ID", wrong);
-        let _ = server.admin().send(request).problem(422);
-    }
-    let _ = server.admin().get("/api/events?after=999999").problem(410);
 }
 
 /// I8, Q13: a snapshot and the entries after its number are together what a later snapshot says, whatever happened while
@@ -163,7 +138,7 @@ fn take_snapshot(server: &Server, snapshots: &mut Vec<Value>) {
 /// A busy minute of a fleet.
 fn work(server: &Server, node: &FakeNode, taken: &AtomicUsize) {
     for round in 0..8 {
-        until("somebody looks meanwhile", || (taken.load(Ordering::Relaxed) > round / 2).then_some(()));
+        wait_until("somebody looks meanwhile", || taken.load(Ordering::Relaxed) > round / 2);
         for (n, job) in node.jobs(5).iter().enumerate() {
             if n == round % 5 {
                 node.fail(job);
@@ -307,4 +282,73 @@ impl Device {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
+}
+
+/// The addresses that a page names.
+fn named_in(page: &str) -> Vec<String> {
+    let values = ["src=\"", "href=\""].iter().flat_map(|attribute| page.split(attribute).skip(1));
+    values.map(|value| value.split('"').next().unwrap().to_owned()).collect()
+}
+
+/// I7: anybody gets the page and all it names, and every answer tells a browser to load, run and show nothing else.
+#[test]
+fn the_page_is_open_and_strict() {
+    let server = Server::start();
+    let page = server.anonymous().get("/");
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    let text = page.text();
+    let mut named = vec!["/".to_owned(), "/ui/index.html".to_owned(), "/ui/nobody.js".to_owned()];
+    named.extend(named_in(&text));
+    for path in &named {
+        assert!(path.starts_with('/') && !path.starts_with("//"), "{path} is not ours");
+        let answer = server.anonymous().get(path);
+        assert_eq!(answer.status, if path.contains("nobody") { 404 } else { 200 }, "{path}");
+        assert_eq!(answer.header("content-security-policy"), Some(POLICY), "{path}");
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cross-origin-opener-policy", "same-origin"),
+        ] {
+            assert_eq!(answer.header(name), Some(value), "{path} {name}");
+        }
+    }
+    for inline in ["style=", "<style", "onclick", "onload", "javascript:"] {
+        assert!(!text.contains(inline), "{inline} would not work");
+    }
+}
+
+/// I7, I9: dozens of files at once are no flood, however strictly callers are counted.
+#[test]
+fn a_page_loads_under_strict_rates() {
+    let server =
+        Server::with(&[("MUSTER_SERVER__RATE_PER_ADDRESS", "1"), ("MUSTER_SERVER__RATE_BURST", "1")]);
+    for _ in 0..100 {
+        assert_eq!(server.anonymous().get("/ui/index.html").status, 200);
+    }
+    let statuses: Vec<u16> = (0..20).map(|_| server.admin().get("/api/runs").status).collect();
+    assert!(statuses.contains(&429), "others are counted: {statuses:?}");
+}
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// I10, I6: each setting says where it came from and what it would be otherwise; nothing secret is among them.
+#[test]
+fn settings_say_where_they_came_from() {
+    let server = Server::with(&[("MUSTER_OPERATIONS__SLOTS", "7")]);
+    let answer = server.admin().get("/api/settings");
+    let settings = answer.expect(200)["settings"].as_array().unwrap().clone();
+    let named = |name: &str| settings.iter().find(|setting| setting["name"] == name).unwrap().clone();
+    let expected = json!({"name": "operations.slots", "value": 7, "from": "environment MUSTER_OPERATIONS__SLOTS",
+        "default": 20});
+    assert_eq!(named("operations.slots"), expected);
+    assert_eq!(named("server.listen")["from"], "flag --listen");
+    assert_eq!(
+        named("nodes.lease_s"),
+        json!({"name": "nodes.lease_s", "value": 300, "from": "default", "default": 300})
+    );
+    for secret in [server.admin_token(), server.node_secret(), server.enrol_secret()] {
+        assert!(!answer.text().contains(&secret));
+    }
 }

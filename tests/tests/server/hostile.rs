@@ -5,10 +5,10 @@
 
 mod values;
 
-use values::Base;
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server};
+use muster_tests::{Answer, Client, Event, FakeNode, FakeSimWorker, Request, Route, Server};
 use serde_json::{Value, json};
 use std::io;
+use values::Base;
 
 /// I9, N6, Q15: no hostile request breaks the server, makes it panic or changes anything.
 #[test]
@@ -25,7 +25,7 @@ fn nothing_hostile_breaks_or_changes_anything() {
     let scene = Scene::set(&server);
     let before = server.database().dump(&SETTLED_ELSEWHERE);
     let mut battery = Battery { scene: &scene, sent: 0 };
-    for route in routes(&server) {
+    for route in server.routes() {
         battery.addresses(&route);
         battery.queries(&route);
         // A stream that is not refused never ends.
@@ -34,8 +34,8 @@ fn nothing_hostile_breaks_or_changes_anything() {
             battery.lengths(&route);
         }
         match values::of(&route.method, &route.path, &scene.run) {
-            Some(bases) if route.has_body => bases.iter().for_each(|base| battery.bodies(&route, base)),
-            None if !route.has_body => {}
+            Some(bases) if route.has_body() => bases.iter().for_each(|base| battery.bodies(&route, base)),
+            None if !route.has_body() => {}
             _ => panic!("{} {}: say in values.rs what its body is", route.method, route.path),
         }
     }
@@ -62,14 +62,6 @@ struct Scene {
     job: Value,
 }
 
-/// One operation of the server's description.
-struct Route {
-    method: String,
-    path: String,
-    whose: Whose,
-    has_body: bool,
-}
-
 /// Who may call an operation.
 #[derive(Clone, Copy)]
 enum Whose {
@@ -90,7 +82,8 @@ impl Scene {
         let node = FakeNode::enrolled(server.node(), "PC-01", 3);
         let admin = server.admin();
         let body = json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}});
-        let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", values::USED_KEY).json(&body);
+        let submit =
+            Request::new("POST", "/api/runs").header("Idempotency-Key", values::USED_KEY).json(&body);
         let run = admin.send(submit).expect(201)["run_id"].as_str().unwrap().to_owned();
         let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", values::USED_KEY);
         let _ = admin.send(schedule.json(&values::schedule("of another body"))).expect(201);
@@ -99,9 +92,8 @@ impl Scene {
         // The others wait, so that work handed out by accident would show.
         let _ = admin.patch("/api/pcs/PC-01", &json!({"max_devices": 1})).expect(200);
         let enrol_secret = server.enrol_secret();
-        let enroller = server.anonymous().with_token(&enrol_secret);
-        let worker_token = enrol(&enroller, "W1");
-        enrol(&enroller, values::QUARANTINED);
+        let worker = FakeSimWorker::registered(server, "W1").client;
+        let _ = FakeSimWorker::registered(server, values::QUARANTINED);
         let reason = json!({"reason": "it shall not work"});
         let path = format!("/api/v1/workers/{}/quarantine", values::QUARANTINED);
         let _ = admin.post(&path, &reason).expect(200);
@@ -112,11 +104,11 @@ impl Scene {
         Self {
             member: server.anonymous().with_token(&member_token),
             member_token,
-            worker: server.anonymous().with_token(&worker_token),
-            enroller,
+            worker_token: worker.token().unwrap().to_owned(),
+            worker,
+            enroller: server.anonymous().with_token(&enrol_secret),
             node_secret: server.node_secret(),
             admin_token: server.admin_token(),
-            worker_token,
             enrol_secret,
             node,
             admin,
@@ -213,7 +205,7 @@ impl<'s> Battery<'s> {
 
     fn caller(&self, route: &Route) -> (&'s Client, &'s str) {
         let scene = self.scene;
-        match route.whose {
+        match whose(route) {
             Whose::Nodes => (scene.node.client(), &scene.node_secret),
             Whose::Workers => (&scene.worker, &scene.worker_token),
             Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
@@ -259,23 +251,8 @@ fn judge(answer: io::Result<Answer>, said: &str) {
     }
 }
 
-fn routes(server: &Server) -> Vec<Route> {
-    let document = server.anonymous().get("/openapi.json").expect(200);
-    let mut routes = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
-        for (method, operation) in methods.as_object().unwrap() {
-            routes.push(Route {
-                method: method.to_uppercase(),
-                path: path.clone(),
-                whose: whose(&operation["security"][0]),
-                has_body: operation.get("requestBody").is_some(),
-            });
-        }
-    }
-    routes
-}
-
-fn whose(security: &Value) -> Whose {
+fn whose(route: &Route) -> Whose {
+    let security = &route.operation["security"][0];
     let is_for = |name: &str| security.get(name).is_some();
     match () {
         () if is_for("node") => Whose::Nodes,
@@ -300,12 +277,6 @@ fn member(server: &Server) -> String {
     assert_eq!((1..10_000).map(key).find(|made| made["key"].is_null()).unwrap()["status"], 409);
     // A login ends after a while; a key does not.
     first["key"].as_str().unwrap().to_owned()
-}
-
-/// Enrols a simulation worker; gives its token.
-fn enrol(enroller: &Client, id: &str) -> String {
-    let answer = enroller.post("/api/v1/workers/register", &values::registration(id)).expect(201);
-    answer["workerToken"].as_str().unwrap().to_owned()
 }
 
 fn unchanged(before: &[String], after: &[String]) {

@@ -1,7 +1,6 @@
 //! A valid body for each route, about things that do not exist, and what no honest caller sends in its place.
 
-use crate::hostile::Route;
-use muster_tests::{Event, Request};
+use muster_tests::{Event, Request, Route, sim_registration};
 use serde_json::{Value, json};
 
 /// A key that was used, for another body: whatever else is right with a run, it is refused.
@@ -20,12 +19,6 @@ pub(crate) const TAKEN: &str = "taken";
 pub(crate) fn of_nobody(path: &str) -> String {
     let path = path.replace("{kind}", "run").replace("{id}", "nobody");
     path.replace("{path}", "nobody").replace("{name}", "nobody")
-}
-
-/// A registration as a worker sends it.
-pub(crate) fn registration(id: &str) -> Value {
-    json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none", "slots": 1},
-        "currentSession": null, "endpoint": null})
 }
 
 /// A session as a client submits it.
@@ -110,7 +103,7 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
 fn of_sessions(method: &str, path: &str) -> Option<Value> {
     let rest = path.strip_prefix("/api/v1/").filter(|_| method == "POST")?;
     Some(match rest {
-        "workers/register" => registration(QUARANTINED),
+        "workers/register" => sim_registration(QUARANTINED, None),
         "workers/{id}/heartbeat" => {
             json!({"queueRatio": 0.1, "gpuUsage": 0.5, "lastFrame": 3, "status": "ok", "rttMs": 4})
         }
