@@ -1,22 +1,94 @@
-//! Workers of the pool: `muster pool-worker` as an owner runs it ([`PoolWorker`]), and one that exists only here
-//! ([`FakePoolWorker`]): it polls, claims to execute, signs and submits.
+//! Workers: `muster sim-worker` and `muster pool-worker` as a render machine and an owner run them, kill -9 included, and a
+//! workers that exist only here ([`FakeSimWorker`], [`FakePoolWorker`]): they ask for work and claim to execute it.
 
-use crate::{Answer, Client, muster_command, password_of, process::Process};
+use crate::{
+    Answer, Client, Server, muster_command, password_of,
+    process::{Process, run},
+};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::{
     fmt::Write as _,
-    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
+use tempfile::TempDir;
+
+/// A simulation worker; ended with the value.
+#[derive(Debug)]
+pub struct SimWorker {
+    pub(crate) process: Process,
+    setup: SimWorkerSetup,
+    stopped: bool,
+}
+
+/// The command line of a simulation worker.
+#[derive(Debug)]
+struct SimWorkerSetup {
+    directory: TempDir,
+    id: String,
+    server: String,
+    secret: String,
+    args: Vec<String>,
+}
+
+impl SimWorker {
+    /// Starts one for a server that runs, with more words on its command line.
+    #[must_use]
+    pub fn start(server: &Server, id: &str, args: &[&str]) -> Self {
+        Self::at(&server.anonymous().url(), &server.enrol_secret(), id, args)
+    }
+
+    /// Starts one for what is at a URL, which takes this secret.
+    #[must_use]
+    pub fn at(url: &str, secret: &str, id: &str, args: &[&str]) -> Self {
+        let setup = SimWorkerSetup {
+            directory: tempfile::tempdir().unwrap(),
+            id: id.to_owned(),
+            server: url.to_owned(),
+            secret: secret.to_owned(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        };
+        let process = Process::start(id, setup.directory.path().join("worker.log"), setup.command());
+        Self { process, setup, stopped: false }
+    }
+
+    /// Ends it as no process can prevent, and starts it anew under the same name.
+    pub fn kill9_and_restart(&mut self) {
+        self.kill9();
+        self.stopped = false;
+        self.process.start_again(self.setup.command());
+    }
+
+    /// Has it stand still (`STOP`), or go on as if nothing had been (`CONT`).
+    pub fn signal(&mut self, name: &str) {
+        self.process.signal(name);
+        self.stopped = name == "STOP" || (self.stopped && name != "CONT");
+    }
+
+    /// Says that it stands still.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+}
+
+impl SimWorkerSetup {
+    fn command(&self) -> Command {
+        let mut command = muster_command();
+        command.args(["sim-worker", "--server", &self.server, "--id", &self.id, "--state"]);
+        command.arg(self.directory.path().join("state")).args(&self.args);
+        command.env("MUSTER_ENROL_SECRET", &self.secret).stdout(Stdio::null());
+        command
+    }
+}
 
 /// A process of `muster pool-worker`; ended with the value.
 #[derive(Debug)]
 pub struct PoolWorker {
-    process: Process,
+    pub(crate) process: Process,
     setup: PoolWorkerSetup,
     args: Vec<String>,
 }
@@ -75,9 +147,7 @@ impl PoolWorker {
     pub fn aside(&self) -> Value {
         let mut command = muster_command();
         command.args(["pool-worker", "aside", "--json", "--spool"]).arg(self.setup.directory.join("spool"));
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()["aside"].clone()
+        run(&mut command).json()["aside"].clone()
     }
 }
 
@@ -88,20 +158,6 @@ impl PoolWorkerSetup {
         command.arg("--key").arg(self.directory.join("key")).arg("--spool").arg(self.directory.join("spool"));
         command.args(args).env("MUSTER_PASSWORD", password_of(OWNER)).stdout(Stdio::null());
         command
-    }
-}
-
-impl Deref for PoolWorker {
-    type Target = Process;
-
-    fn deref(&self) -> &Process {
-        &self.process
-    }
-}
-
-impl DerefMut for PoolWorker {
-    fn deref_mut(&mut self) -> &mut Process {
-        &mut self.process
     }
 }
 
@@ -197,6 +253,60 @@ impl FakePoolWorker {
         let all = self.owner.get("/workers").expect(200);
         all["workers"].as_array().unwrap().iter().find(|worker| worker["id"] == self.id).unwrap().clone()
     }
+}
+
+/// A simulation worker that exists only here, and does what it is told to.
+#[derive(Clone, Debug)]
+pub struct FakeSimWorker {
+    id: String,
+    /// A caller with its token.
+    pub client: Client,
+}
+
+impl FakeSimWorker {
+    /// Registers one.
+    #[must_use]
+    pub fn registered(server: &Server, id: &str) -> Self {
+        let enroller = server.anonymous().with_token(&server.enrol_secret());
+        let mut registration = sim_registration(id, None);
+        registration["capabilities"] = json!({});
+        let answer = enroller.post("/api/v1/workers/register", &registration).expect(201);
+        let client = server.anonymous().with_token(answer["workerToken"].as_str().unwrap());
+        Self { id: id.to_owned(), client }
+    }
+
+    /// Says how it is.
+    pub fn beat(&self, queue_ratio: f64, status: &str) {
+        let body = json!({"queueRatio": queue_ratio, "gpuUsage": 0.1, "lastFrame": 0, "status": status});
+        let _ = self.client.post(&format!("/api/v1/workers/{}/heartbeat", self.id), &body).expect(200);
+    }
+
+    /// Asks for a task.
+    #[must_use]
+    pub fn task(&self) -> Value {
+        self.client.get(&format!("/api/v1/workers/{}/tasks", self.id)).expect(200)["task"].clone()
+    }
+
+    /// Reports that a task failed.
+    pub fn fail(&self, task: &Value) {
+        let body = json!({"workerId": self.id, "attempt": task["attempt"], "error": "out of memory"});
+        let path = format!("/api/v1/tasks/{}/fail", task["taskId"].as_str().unwrap());
+        let _ = self.client.post(&path, &body).expect(200);
+    }
+
+    /// Reports that it is at work on a task.
+    pub fn progress(&self, task: &Value) {
+        let body = json!({"sessionId": task["sessionId"], "taskId": task["taskId"], "processedFrames": 1,
+            "maxQueueRatio": 0.0, "droppedFrames": 0, "diagnostics": []});
+        let _ = self.client.post(&format!("/api/v1/workers/{}/progress", self.id), &body).expect(200);
+    }
+}
+
+/// The registration of a simulation worker.
+#[must_use]
+pub fn sim_registration(id: &str, endpoint: Option<&str>) -> Value {
+    json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none", "slots": 1},
+        "currentSession": null, "endpoint": endpoint})
 }
 
 /// The digest of some bytes, in lower-case hexadecimal.

@@ -1,8 +1,12 @@
-//! Agents and server are killed again and again while runs go on; nothing may be lost or driven twice.
+//! The server is killed again and again under load, and so are agents while runs go on: every promise must hold afterwards.
 //!
 //! `MUSTER_KILLS` says how many times (20), `MUSTER_SEED` which chance.
 
-use muster_tests::{Agent, AgentSetup, Dice, Server, until};
+use muster_tests::{
+    Agent, AgentSetup, Dice, Server,
+    load::{self, Ledger, Phase, check},
+    number_from, wait_until, work_off,
+};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,11 +18,41 @@ use std::{
 };
 use tempfile::TempDir;
 
+/// N2, N5, Q1, Q2, Q7, Q15, I1, I8: no kill -9 loses or doubles what was acknowledged, and the work goes on.
+#[test]
+fn no_kill_breaks_a_promise() {
+    let kills = number_from("MUSTER_KILLS", 20);
+    let mut dice = Dice::announced();
+    let mut server = Server::with(&[&SETTINGS[..], &[("MUSTER_OPERATIONS__SLOTS", "6")]].concat());
+    let ledger = Ledger::default();
+    thread::scope(|scope| {
+        let _end = ledger.end_with_scope();
+        let clients = load::Clients { node: server.node(), admin: server.admin() };
+        load::start(scope, &clients, &ledger, &mut dice);
+        for _ in 0..kills {
+            thread::sleep(dice.millis(150, 1100));
+            server.kill9();
+            if dice.percent(30) {
+                server.restart_cut_short(dice.millis(0, 60));
+            }
+            server.restart();
+            check::all(&server.database(), &server.node(), &ledger);
+        }
+        ledger.set_phase(Phase::Draining);
+        let count = |sql: &str| server.database().count(sql).unsigned_abs();
+        work_off("a row or a run ends", || count(OPEN_RUNS), || count(ENDED));
+        ledger.set_phase(Phase::Over);
+    });
+    check::all(&server.database(), &server.node(), &ledger);
+    check::drained(&server.database(), &ledger);
+    println!("{kills} kills: {}", ledger.summary());
+}
+
 /// N18, N19, N22b: every task's events arrive complete, in order and once; no device ever runs two tasks; what timed
 /// out is gone from the process table.
 #[test]
 fn no_kill_loses_an_event_or_drives_a_device_twice() {
-    let kills = std::env::var("MUSTER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let kills = number_from("MUSTER_KILLS", 20);
     let mut dice = Dice::announced();
     let mut lab = Lab::start();
     for _ in 0..kills {
@@ -33,8 +67,9 @@ fn no_kill_loses_an_event_or_drives_a_device_twice() {
             _ => lab.kill_both(dice.below(2)),
         }
     }
-    until("all runs end", || (lab.open_runs() == 0).then_some(()));
-    until("all spools are empty", || lab.are_agents_quiet().then_some(()));
+    let count = |sql: &str| lab.server.database().count(sql).unsigned_abs();
+    work_off("a row or a run ends", || count(OPEN_RUNS), || count(ENDED));
+    wait_until("all spools are empty", || lab.agents.iter().all(Agent::is_quiet));
     check_all(&lab);
     println!("{kills} kills: {}", summary(&lab));
 }
@@ -82,14 +117,7 @@ impl Lab {
     }
 
     fn open_runs(&self) -> i64 {
-        self.server.database().count("SELECT count(*) FROM tasks WHERE open = 1")
-    }
-
-    fn are_agents_quiet(&self) -> bool {
-        self.agents.iter().all(|agent| {
-            let status = agent.status();
-            [&status["spooled"], &status["running"], &status["queued"]].iter().all(|count| **count == 0)
-        })
+        self.server.database().count(OPEN_RUNS)
     }
 
     /// What the programs wrote down: `begin TASK ATTEMPT DEVICE`, or `two on DEVICE`.
@@ -171,7 +199,7 @@ timeoutMs = 1000
 id = "WORK"
 kind = "command"
 command = ["sh", "{program}", "{{{{task_id}}}}", "{{{{attempt}}}}", "{{{{device_id}}}}", "{{{{MANNER}}}}"]
-timeoutMs = 700
+timeoutMs = 3000
 
 [[steps]]
 id = "SETTLE"
@@ -185,6 +213,12 @@ timeoutMs = 1000
 }
 
 const DEVICES: u32 = 6;
+
+const OPEN_RUNS: &str = "SELECT count(*) FROM tasks WHERE open = 1";
+/// Attempts, rows and runs that have ended.
+const ENDED: &str =
+    "SELECT (SELECT count(*) FROM tasks WHERE open = 0) + (SELECT count(*) FROM execution_logs
+    WHERE event_type IN ('SUCCEEDED', 'FAILED', 'TIMEOUT'))";
 
 /// A lost answer is made good within a second, so that lost work shows as work that never ends.
 const SETTINGS: [(&str, &str); 2] = [("MUSTER_NODES__REDELIVER_AFTER_S", "1"), ("MUSTER_LOG", "warn")];

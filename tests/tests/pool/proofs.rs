@@ -1,14 +1,76 @@
-//! `muster canonical` and `muster receipt verify`, as scripts meet them: P10, P17, I4.
+//! `muster canonical` and `muster receipt verify`, as scripts meet them, and receipts that are checked without the server: P10,
+//! P17, I4.
 
-use muster_tests::{Dice, muster_command};
-use serde_json::Value;
+use crate::{Pool, hand_in, plain, told};
+use muster_tests::{Dice, Ended, FakePoolWorker, muster_command, number_from, run, run_with};
+use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    path::PathBuf,
-    process::{Child, Command, Output, Stdio},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
     thread,
 };
+
+/// Checks a receipt offline: nothing of the server is told to the command.
+pub(crate) fn verify(file: &Path, flags: &[&str]) -> Ended {
+    let mut command = muster_command();
+    command.args(["receipt", "verify"]).arg(file).args(flags);
+    run(command.env("MUSTER_SERVER", "http://127.0.0.1:1"))
+}
+
+fn exit(file: &Path, receipt: &Value, flags: &[&str]) -> i32 {
+    fs::write(file, receipt.to_string()).unwrap();
+    verify(file, flags).code
+}
+
+/// P17: a completed result has a receipt that verifies offline; with one thing changed, or another key, it does not.
+#[test]
+fn a_receipt_verifies_offline() {
+    let pool = Pool::start();
+    let id = hand_in(&pool.client, &plain(1));
+    let unfinished = pool.client.get(&format!("/jobs/{id}/receipt"));
+    assert_eq!(told(&unfinished), (404, "Receipt not found".to_owned()));
+    let result = pool.worker.work_off(&json!({"ok": true}));
+    let receipt = pool.receipt(id);
+    for (field, expected) in [
+        ("assignment_id", &result["assignment_id"]),
+        ("job_id", &json!(id)),
+        ("worker_id", &json!(pool.worker.id)),
+        ("public_key", &json!(pool.worker.public_key())),
+        ("signature", &result["signature"]),
+        ("output_hash", &result["output_hash"]),
+        ("finished_at", &pool.job(id)["finished_at"]),
+    ] {
+        assert_eq!(&receipt[field], expected, "{field}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("receipt.json");
+    let other = FakePoolWorker::registered(pool.worker.owner(), "worker-b").public_key();
+    assert_eq!(exit(&file, &receipt, &[]), 0);
+    assert_eq!(exit(&file, &receipt, &["--key", &pool.worker.public_key()]), 0);
+    assert_eq!(exit(&file, &receipt, &["--key", &other]), 1);
+    for field in ["public_key", "signed_bytes", "signature", "output_hash"] {
+        let text = receipt[field].as_str().unwrap();
+        for at in 0..text.len() {
+            let mut changed = receipt.clone();
+            let byte = if text.as_bytes()[at] == b'a' { "b" } else { "a" };
+            changed[field] = json!(format!("{}{byte}{}", &text[..at], &text[at + 1..]));
+            // All of them would take minutes; those at both ends are where encodings have room to play.
+            if at < 2 || at + 3 > text.len() || at == text.len() / 2 {
+                assert_eq!(exit(&file, &changed, &[]), 1, "{field} at {at}");
+            }
+        }
+    }
+    let mut changed = receipt.clone();
+    changed["assignment_id"] = json!(receipt["assignment_id"].as_u64().unwrap() + 1);
+    assert_eq!(exit(&file, &changed, &[]), 1);
+    let mut without = receipt.clone();
+    without.as_object_mut().unwrap().remove("signature");
+    assert_eq!(exit(&file, &without, &[]), 1);
+    fs::write(&file, &receipt.to_string()[1..]).unwrap();
+    assert_eq!(verify(&file, &[]).code, 1);
+}
 
 /// P10: random documents through the binary equal what python3 makes of them, byte for byte; a line `error: …` stands for
 /// each that P10 refuses and for no other. `MUSTER_DOCUMENTS` says how many.
@@ -16,7 +78,7 @@ use std::{
 fn documents_by_the_line_equal_pythons() {
     let seed = Dice::announced().roll();
     let cases: Vec<Case> = python(seed, documents()).filter_map(|line| Case::on_one_line(&line)).collect();
-    let mut child = canonical(&["--lines"]);
+    let mut child = canonical();
     let mut input = child.stdin.take().unwrap();
     let sent: Vec<u8> =
         cases.iter().flat_map(|case| [&case.document[..], b"\n", case.blank()].concat()).collect();
@@ -76,14 +138,13 @@ fn one_document_gives_exactly_its_bytes() {
     for line in vectors.lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let hex = case["input_hex"].as_str().map(unhex);
-        let output = one(&hex.unwrap_or_else(|| case["input"].as_str().unwrap().as_bytes().to_vec()));
+        let document = hex.unwrap_or_else(|| case["input"].as_str().unwrap().as_bytes().to_vec());
+        let Ended { code, stdout, stderr } = run_with(muster_command().arg("canonical"), &document);
         if let Some(form) = case["canonical"].as_str() {
-            assert_eq!(String::from_utf8(output.stdout).unwrap(), form, "{line}");
-            assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]), "{line}");
+            assert_eq!((code, &*stdout, &*stderr), (0, form, ""), "{line}");
         } else {
-            assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]), "{line}");
-            let reason = String::from_utf8(output.stderr).unwrap();
-            assert!(reason.starts_with("refused: ") && reason.lines().count() == 1, "{reason}: {line}");
+            assert_eq!((code, &*stdout), (1, ""), "{line}");
+            assert!(stderr.starts_with("refused: ") && stderr.lines().count() == 1, "{stderr}: {line}");
         }
     }
 }
@@ -91,7 +152,7 @@ fn one_document_gives_exactly_its_bytes() {
 /// P10: a program that asks one document at a time is answered one at a time.
 #[test]
 fn a_line_is_answered_before_the_next_is_asked() {
-    let mut child = canonical(&["--lines"]);
+    let mut child = canonical();
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let mut answers = BufReader::new(output).lines();
     for (document, form) in [("{ }", "{}"), ("[1E2 ]", "[100.0]"), ("\"\\u00e9\"", "\"é\"")] {
@@ -110,16 +171,15 @@ fn receipts_are_verified_offline() {
     let index: Value = serde_json::from_slice(&fs::read(vectors("receipts/index.json")).unwrap()).unwrap();
     for case in index.as_array().unwrap() {
         let file = vectors("receipts").join(case["file"].as_str().unwrap());
-        let mut command = muster_command();
-        command.args(["receipt", "verify"]).arg(&file);
-        let output = command.args(case["key"].as_str().map(|key| format!("--key={key}"))).output().unwrap();
-        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        let key = case["key"].as_str().map(|key| format!("--key={key}"));
+        let Ended { code, stdout, stderr } =
+            verify(&file, &key.iter().map(String::as_str).collect::<Vec<_>>());
         if case["outcome"] == "verified" {
-            assert_eq!(output.status.code(), Some(0), "{case} {stderr}");
+            assert_eq!(code, 0, "{case} {stderr}");
             assert!(stdout.starts_with("verified: "), "{case} {stdout}");
             assert_eq!(stderr.contains("agrees with itself"), case["key"].is_null(), "{case} {stderr}");
         } else {
-            assert_eq!((output.status.code(), &stdout[..]), (Some(1), ""), "{case} {stderr}");
+            assert_eq!((code, &stdout[..]), (1, ""), "{case} {stderr}");
             assert!(stderr.starts_with("not verified: "), "{case} {stderr}");
         }
     }
@@ -129,22 +189,14 @@ fn receipts_are_verified_offline() {
 #[test]
 fn a_file_that_cannot_be_read_verifies_nothing() {
     for file in ["/nowhere/receipt.json", "/", "/dev/zero"] {
-        let output = muster_command().args(["receipt", "verify", file]).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{file}");
-        assert!(text(&output.stderr).starts_with(&format!("not verified: {file}: ")), "{file}");
+        verify(Path::new(file), &[]).refused(1, &format!("not verified: {file}: "));
     }
 }
 
-fn canonical(arguments: &[&str]) -> Child {
+fn canonical() -> Child {
     let mut command = muster_command();
-    command.arg("canonical").args(arguments);
+    command.args(["canonical", "--lines"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn one(document: &[u8]) -> Output {
-    let mut child = canonical(&[]);
-    child.stdin.take().unwrap().write_all(document).unwrap();
-    child.wait_with_output().unwrap()
 }
 
 /// What the script says of random documents, a line for each.
@@ -159,7 +211,7 @@ fn python(seed: u64, count: u64) -> impl Iterator<Item = String> {
 }
 
 fn documents() -> u64 {
-    std::env::var("MUSTER_DOCUMENTS").map_or(2_000, |count| count.parse().expect("a number"))
+    number_from("MUSTER_DOCUMENTS", 2_000)
 }
 
 fn vectors(file: &str) -> PathBuf {
