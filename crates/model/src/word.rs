@@ -4,25 +4,26 @@
 ///
 /// `ALL`, `as_str` and `from_word` follow from the declaration, so a variant without a word does not compile, and a word
 /// that is written can be read.
+#[macro_export]
 macro_rules! words {
     (
         $(#[$meta:meta])*
-        pub enum $type:ident {
+        $vis:vis enum $type:ident {
             $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)*
         }
     ) => {
         $(#[$meta])*
-        pub enum $type {
+        $vis enum $type {
             $($(#[$variant_meta])* $variant,)*
         }
 
         impl $type {
             /// All of them, in the order of their declaration.
-            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+            $vis const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
             /// The word for it, in tables and on the wire.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
+            $vis const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
@@ -30,7 +31,7 @@ macro_rules! words {
 
             /// The variant of a word.
             #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
+            $vis fn from_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)*
                     _ => None,

@@ -268,7 +268,7 @@ fn context(task: Option<&str>) -> Result<Document, Failure> {
     let mut context = Document::new();
     if let Some(task) = task {
         let id = Id::parse(task).map_err(|error| Failure::Usage(format!("--task: {error}")))?;
-        context.set_text("task_id", id.as_str());
+        context.set("task_id", id.as_str());
     }
     Ok(context)
 }
