@@ -95,7 +95,7 @@ inEveryLanguage('overview: what happens is told as it happens; filtered; held', 
   await scene.field('overview.events_filter').fill('schedule_');
   await scene.button('overview.pause').click();
   const one = await act('POST', '/api/schedules', { cron: '0 6 * * *', run: { workflow_id: 'hello', title: fresh('held') } });
-  await scene.page.waitForResponse((response) => response.url().endsWith('/api/overview'), { timeout: 20000 });
+  await scene.page.waitForResponse((response) => response.url().endsWith('/api/overview'));
   assert.equal(await lines(scene).count(), 0);
   await scene.button('overview.go_on').click();
   await lines(scene).filter({ hasText: one.schedule_id.slice(-6) }).first().waitFor();

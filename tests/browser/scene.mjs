@@ -13,7 +13,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** Keys of texts that do not exist, places of texts that were not filled, values that nobody meant to show. */
 const ODD = new RegExp(`\\b(${sections.join('|')})\\.[a-z]\\w+|\\{\\w+\\}|\\b(undefined|NaN|Invalid Date)\\b|\\[object `);
 
-const LIMIT_MS = 15_000;
+const LIMIT_MS = 60_000;
 const QUIET_MS = 100;
 
 /** Screens the pages are made for. */

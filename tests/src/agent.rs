@@ -1,15 +1,15 @@
 //! `muster agent` as a PC runs it, kill -9 included.
 
 use crate::{
-    Address, Answer, Client, Place, Server, muster_command,
-    process::{Process, muster_command_in},
+    Address, Answer, Client, Ended, Place, Server, muster_command,
+    process::{Process, muster_command_in, run},
+    wait_until,
 };
 use serde_json::Value;
 use std::{
     net::Ipv4Addr,
-    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ pub struct AgentSetup {
 /// An agent with a spool of its own; ended with the value.
 #[derive(Debug)]
 pub struct Agent {
-    process: Process,
+    pub(crate) process: Process,
     directory: TempDir,
     setup: AgentSetup,
     status: Address,
@@ -103,10 +103,9 @@ impl AgentSetup {
     }
 
     /// Runs it to an end that is its own; for agents that must not start.
-    #[must_use]
-    pub fn output(&self) -> Output {
+    pub fn output(&self) -> Ended {
         let directory = tempfile::tempdir().unwrap();
-        self.command(directory.path()).output().unwrap()
+        run(&mut self.command(directory.path()))
     }
 
     fn command_with_status(&self, directory: &Path) -> Command {
@@ -144,6 +143,24 @@ impl Agent {
         self.status.set(at);
     }
 
+    /// Ends it as no process can prevent, and starts it anew.
+    pub fn kill9_and_restart(&mut self) {
+        self.kill9();
+        self.restart();
+    }
+
+    /// Says that it has nothing to do and nothing to tell.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let status = self.status();
+        [&status["spooled"], &status["running"], &status["queued"]].iter().all(|count| **count == 0)
+    }
+
+    /// Waits until all it had to tell was taken.
+    pub fn wait_for_empty_spool(&self) {
+        wait_until("an empty spool", || self.status()["spooled"] == 0);
+    }
+
     /// Changes what it is started with from the next start on.
     pub fn change(&mut self, change: impl FnOnce(AgentSetup) -> AgentSetup) {
         self.setup = change(self.setup.clone());
@@ -170,25 +187,9 @@ impl Agent {
     /// What `muster agent aside` shows of its spool.
     #[must_use]
     pub fn aside(&self) -> Vec<Value> {
-        let shown = muster_command().args(["agent", "aside", "--json", "--spool"]).arg(self.spool()).output();
-        let shown = shown.unwrap();
-        assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
-        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        let mut command = muster_command();
+        let shown = run(command.args(["agent", "aside", "--json", "--spool"]).arg(self.spool())).json();
         shown["aside"].as_array().unwrap().clone()
-    }
-}
-
-impl Deref for Agent {
-    type Target = Process;
-
-    fn deref(&self) -> &Process {
-        &self.process
-    }
-}
-
-impl DerefMut for Agent {
-    fn deref_mut(&mut self) -> &mut Process {
-        &mut self.process
     }
 }
 

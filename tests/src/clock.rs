@@ -50,6 +50,25 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Looks again and again until a condition holds.
+///
+/// # Panics
+/// When the time is over.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    until(what, || holds().then_some(()));
+}
+
+/// Waits until nothing is left, however long that takes, as long as something is done meanwhile.
+///
+/// # Panics
+/// When nothing more is done.
+pub fn work_off(what: &str, mut left: impl FnMut() -> u64, mut done: impl FnMut() -> u64) {
+    while left() > 0 {
+        let before = done();
+        wait_until(what, || left() == 0 || done() != before);
+    }
+}
+
 /// Far beyond what anything here takes, also on a machine that compiles beside it.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);

@@ -1,6 +1,6 @@
 //! Several servers on one database, of which one leads (S18).
 
-use crate::{Address, Answer, Client, Database, Place, Request, Server, ServerSetup, SimWorker, until};
+use crate::{Answer, Client, Database, Place, Request, Server, ServerSetup, SimWorker, until};
 use std::{
     path::PathBuf,
     sync::{
@@ -148,21 +148,24 @@ impl Cluster {
     /// A caller of all servers in turn, without a token.
     #[must_use]
     pub fn anonymous(&self) -> Client {
-        let addresses: Arc<[Address]> = self.servers.iter().map(|server| server.address().clone()).collect();
-        Client::among(addresses, self.epochs.clone())
+        self.among(|_| true)
     }
 
     /// A caller of all servers but one in turn, without a token.
     #[must_use]
     pub fn without(&self, index: usize) -> Client {
-        let others = self.servers.iter().enumerate().filter(|(other, _)| *other != index);
-        Client::among(others.map(|(_, server)| server.address().clone()).collect(), self.epochs.clone())
+        self.among(|other| other != index)
     }
 
     /// A caller of one server, without a token.
     #[must_use]
     pub fn only(&self, index: usize) -> Client {
-        Client::among([self.servers[index].address().clone()].into(), self.epochs.clone())
+        self.among(|other| other == index)
+    }
+
+    fn among(&self, is_meant: impl Fn(usize) -> bool) -> Client {
+        let meant = self.servers.iter().enumerate().filter(|(index, _)| is_meant(*index));
+        Client::among(meant.map(|(_, server)| server.address().clone()).collect(), self.epochs.clone())
     }
 
     /// A caller of all servers in turn, with every operator right.

@@ -1,12 +1,15 @@
 //! `muster court` on a directory of its own, whole or role by role, kill -9 included.
 
-use crate::{muster_command, until};
+use crate::{
+    Ended, Process, muster_command,
+    process::{run, run_with},
+    until,
+};
 use serde_json::Value;
 use std::{
-    fs::{self, OpenOptions},
-    io::Write,
+    fs,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Output, Stdio},
+    process::{Command, ExitStatus},
     thread,
 };
 use tempfile::TempDir;
@@ -14,16 +17,17 @@ use tempfile::TempDir;
 /// A court; its processes end with the value.
 #[derive(Debug)]
 pub struct Court {
+    // Ended before their directory goes.
+    roles: Vec<Role>,
     directory: TempDir,
     env: Vec<(String, String)>,
-    processes: Vec<Process>,
 }
 
 /// One process of a court.
 #[derive(Debug)]
-struct Process {
+struct Role {
     args: Vec<String>,
-    child: Child,
+    process: Process,
 }
 
 impl Court {
@@ -39,8 +43,7 @@ impl Court {
     #[must_use]
     pub fn as_shipped() -> Self {
         let court = Self::nowhere();
-        let said = court.output(&["init"]);
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        court.output(&["init"]).done();
         court
     }
 
@@ -58,7 +61,7 @@ impl Court {
     /// A place for one, without anything in it.
     #[must_use]
     pub fn nowhere() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), env: Vec::new(), processes: Vec::new() }
+        Self { roles: Vec::new(), directory: tempfile::tempdir().unwrap(), env: Vec::new() }
     }
 
     /// With a variable in the environment of all its processes.
@@ -109,49 +112,43 @@ impl Court {
 
     /// Starts `muster court ARGS`, such as `["run"]` or `["general", "tests"]`, and waits until it has its roles.
     pub fn start(&mut self, args: &[&str]) {
-        let child = self.spawn(args);
-        self.processes.push(Process { args: args.iter().map(|&arg| arg.to_owned()).collect(), child });
+        let mut process = self.spawn(args);
         let said = self.stdout_path(args);
-        let process = self.processes.last_mut().unwrap();
         let begun = until("a role begins", || {
             let has_said = fs::read(&said).unwrap().starts_with(b"court at ");
-            has_said.then_some(true).or_else(|| process.child.try_wait().unwrap().map(|_| false))
+            has_said.then_some(true).or_else(|| process.ended().map(|_| false))
         });
         assert!(begun, "court {args:?} ended: {}", self.log());
+        self.roles.push(Role { args: args.iter().map(|&arg| arg.to_owned()).collect(), process });
     }
 
     /// Starts it and ends it again before it is ready, or soon after.
     pub fn start_cut_short(&mut self, args: &[&str], after: std::time::Duration) {
-        let mut child = self.spawn(args);
+        let mut process = self.spawn(args);
         thread::sleep(after);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        process.kill9();
     }
 
     /// Ends processes as none can prevent: those with these arguments, or all.
     pub fn kill9(&mut self, args: Option<&[&str]>) {
-        let (gone, kept) =
-            self.processes.drain(..).partition(|process| args.is_none_or(|args| process.args == args));
-        self.processes = kept;
-        let mut gone: Vec<Process> = gone;
-        gone.iter_mut().for_each(|process| process.child.kill().unwrap());
-        for process in &mut gone {
-            process.child.wait().unwrap();
-        }
+        self.roles.retain_mut(|role| {
+            let is_meant = args.is_none_or(|args| role.args == args);
+            if is_meant {
+                role.process.kill9();
+            }
+            !is_meant
+        });
     }
 
     /// Asks all to end and waits until they have.
     pub fn terminate(&mut self) -> Vec<ExitStatus> {
-        for process in &self.processes {
-            let sent = Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status();
-            assert!(sent.unwrap().success());
-        }
-        self.processes.drain(..).map(|mut process| process.child.wait().unwrap()).collect()
+        self.roles.iter().for_each(|role| role.process.signal("TERM"));
+        self.roles.drain(..).map(|mut role| role.process.wait()).collect()
     }
 
     /// Whether all its processes are there.
     pub fn is_alive(&mut self) -> bool {
-        self.processes.iter_mut().all(|process| process.child.try_wait().unwrap().is_none())
+        self.roles.iter_mut().all(|role| role.process.ended().is_none())
     }
 
     /// `muster court ARGS` for this court.
@@ -168,28 +165,19 @@ impl Court {
     }
 
     /// Runs a command to its end.
-    #[must_use]
-    pub fn output(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+    pub fn output(&self, args: &[&str]) -> Ended {
+        run(&mut self.command(args))
     }
 
     /// Runs a command to its end, with something to read.
-    #[must_use]
-    pub fn output_with(&self, args: &[&str], input: &[u8]) -> Output {
-        let mut command = self.command(args);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // One that does not read to the end says why itself.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        child.wait_with_output().unwrap()
+    pub fn output_with(&self, args: &[&str], input: &[u8]) -> Ended {
+        run_with(&mut self.command(args), input)
     }
 
     /// Hands an event in; gives its id.
     #[must_use]
     pub fn emit(&self, event: &Value) -> String {
-        let said = self.output_with(&["emit"], event.to_string().as_bytes());
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-        String::from_utf8(said.stdout).unwrap().trim_end().to_owned()
+        self.output_with(&["emit"], event.to_string().as_bytes()).done().stdout.trim_end().to_owned()
     }
 
     /// Puts a file there in one move, as any program may (C4).
@@ -271,10 +259,10 @@ impl Court {
         ours.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
     }
 
-    fn spawn(&self, args: &[&str]) -> Child {
-        let log = OpenOptions::new().create(true).append(true).open(self.log_path()).unwrap();
-        let said = fs::File::create(self.stdout_path(args)).unwrap();
-        self.command(args).stdout(said).stderr(log).spawn().unwrap()
+    fn spawn(&self, args: &[&str]) -> Process {
+        let mut command = self.command(args);
+        command.stdout(fs::File::create(self.stdout_path(args)).unwrap());
+        Process::start("the court", self.log_path(), command)
     }
 
     fn log_path(&self) -> PathBuf {
@@ -283,21 +271,5 @@ impl Court {
 
     fn stdout_path(&self, args: &[&str]) -> PathBuf {
         self.directory.path().join(format!("{}.out", args.join("-")))
-    }
-}
-
-impl Drop for Court {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            let _ = process.child.kill();
-            let _ = process.child.wait();
-        }
-        let log = self.log();
-        if thread::panicking() {
-            let from = log.char_indices().rev().nth(6000).map_or(0, |(at, _)| at);
-            eprintln!("the end of the court's log:\n{}", &log[from..]);
-        } else {
-            assert!(!log.contains("panicked at"), "{log}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What must be true of the files and the tables of sessions that are complete.
 
-use crate::{Database, muster_command};
+use crate::{Database, muster_command, run};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,6 +13,12 @@ pub fn check_session(output: &Path, session: &str, frames: u64) {
     let directory = output.join(format!("session_{session}"));
     manifest_verifies(&directory.join("meta"));
     every_frame_stands_once(&directory, frames);
+}
+
+/// Says that no entry of the quarantine waits for its files.
+#[must_use]
+pub fn all_is_set_apart(database: &Database) -> bool {
+    database.count("SELECT count(*) FROM sim_quarantine WHERE moved = 0") == 0
 }
 
 /// Holds the tables to the end of all sessions, and counts the losses, each of which the manifest of its session names.
@@ -37,9 +43,9 @@ pub fn summary(database: &Database) -> String {
     )
 }
 
-fn manifest_verifies(meta: &Path) {
-    let verified = muster_command().args(["manifest", "verify"]).arg(meta).output().unwrap();
-    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+/// Holds the manifest of a session to its files.
+pub fn manifest_verifies(meta: &Path) {
+    run(muster_command().args(["manifest", "verify"]).arg(meta)).done();
 }
 
 /// The surviving chunks hold each frame's picture once, whole, and no other.
@@ -119,7 +125,9 @@ fn read_manifest(session: &Path) -> Value {
     serde_json::from_slice(&fs::read(session.join("meta/manifest.json")).unwrap()).unwrap()
 }
 
-fn files_below(directory: &Path) -> Vec<PathBuf> {
+/// Every file below a directory.
+#[must_use]
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
         let path = entry.unwrap().path();

@@ -2,7 +2,8 @@
 //!
 //! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
 //! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
-//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), a node and a worker of the pool that exist only here ([`FakeNode`], [`FakePoolWorker`]), the tables as
+//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), nodes and workers that exist only here ([`FakeNode`], [`FakeSimWorker`],
+//! [`FakePoolWorker`]), the tables as
 //! any SQL client sees them ([`Database`], [`Postgres`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
 //! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
 //! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), clocks that
@@ -13,48 +14,34 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
 
-mod adb_device;
-mod adb_server;
+mod adb;
 mod agent;
 mod client;
 mod clock;
 mod cluster;
 mod court;
 mod database;
-mod disk;
-mod event;
 pub mod frames;
-mod gateway;
 pub mod load;
+mod machine;
 mod network;
 mod node;
-mod pool_worker;
 mod process;
 mod server;
-mod sim_worker;
 mod stand_in;
-mod stream;
-mod vendor;
-mod wall_clock;
+mod workers;
 
-pub use adb_device::{AdbDevice, Manner};
-pub use adb_server::AdbServer;
+pub use adb::{AdbDevice, AdbServer, Manner};
 pub use agent::{Agent, AgentSetup};
-pub use client::{Address, Answer, Client, Request, percent_encode};
-pub use clock::{Dice, Stopwatch, now_ms, until};
+pub use client::{Address, Answer, Client, EventStream, FeedEvent, Request, percent_encode};
+pub use clock::{Dice, Stopwatch, now_ms, until, wait_until, work_off};
 pub use cluster::{Cluster, ClusterSetup, Epochs, Leader, Standing};
 pub use court::Court;
 pub use database::{Database, Postgres};
-pub use disk::SmallDisk;
-pub use event::{Event, FAILURE_REASONS};
-pub use gateway::Gateway;
+pub use machine::{SmallDisk, WallClock};
 pub use network::{Network, Place, in_own_network};
-pub use node::FakeNode;
-pub use pool_worker::{FakePoolWorker, PoolWorker, sha256_hex};
-pub use process::{Process, binary, muster_command, venv};
-pub use server::{Server, ServerSetup, password_of};
-pub use sim_worker::SimWorker;
-pub use stand_in::{Reply, SLACK_TOKEN, Slack, SlackPost, StandIn, Visit};
-pub use stream::{EventStream, FeedEvent};
-pub use vendor::{VendorReply, VendorServer};
-pub use wall_clock::WallClock;
+pub use node::{Event, FAILURE_REASONS, FakeNode};
+pub use process::{Ended, Process, binary, muster_command, number_from, run, run_with, venv};
+pub use server::{Gateway, Route, Server, ServerSetup, password_of};
+pub use stand_in::{Reply, SLACK_TOKEN, Slack, SlackPost, StandIn, VendorReply, VendorServer, Visit};
+pub use workers::{FakePoolWorker, FakeSimWorker, PoolWorker, SimWorker, sha256_hex, sim_registration};

@@ -1,19 +1,19 @@
-//! The load of a fleet, and a ledger of all that was promised to it.
+//! The load of a fleet: nodes, a PC that claims over RPC, clients, an operator; and a ledger of all that was promised to them.
 
-mod callers;
 pub mod check;
 pub mod jobs;
 pub mod sessions;
 
-use crate::{Answer, Event};
-pub use callers::{Clients, start};
-use serde_json::Value;
+use crate::{Answer, Client, Dice, Event, FAILURE_REASONS, FakeNode, Request};
+use serde_json::{Value, json};
 use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
     },
+    thread::{self, Scope},
     time::Duration,
 };
 
@@ -140,3 +140,274 @@ impl Drop for End<'_> {
 
 /// So many are worked off within a minute.
 const BACKLOG_MAX: u64 = 60;
+
+/// Clients of one server or cluster, by their right.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// With the secret that nodes share.
+    pub node: Client,
+    /// With every operator right.
+    pub admin: Client,
+}
+
+/// Starts all callers; they go home when the ledger says so.
+pub fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    clients: &Clients,
+    ledger: &'scope Ledger,
+    dice: &mut Dice,
+) {
+    let Clients { node, admin } = clients;
+    for name in NODES {
+        let node = Node::new(FakeNode::new(node.clone(), name, 8), ledger, dice.split());
+        scope.spawn(move || node.work());
+    }
+    for name in ["PC-R1", "PC-R2"] {
+        let claimer = Claimer { node: FakeNode::new(node.clone(), name, 6), ledger, dice: dice.split() };
+        scope.spawn(move || claimer.work());
+    }
+    for name in ["alice", "bob"] {
+        let submitter = Submitter { name, client: admin.clone(), ledger, dice: dice.split() };
+        scope.spawn(move || submitter.work());
+    }
+    let client = admin.clone();
+    scope.spawn(move || put_devices_back(&client, ledger));
+    let client = admin.clone();
+    scope.spawn(move || watch(&client, ledger));
+}
+
+/// A node with a spool: what it has to say is said in order, until it is taken.
+struct Node<'l> {
+    node: FakeNode,
+    ledger: &'l Ledger,
+    dice: Dice,
+    spool: VecDeque<Event>,
+    seen: BTreeSet<(String, u64)>,
+    reported: BTreeSet<String>,
+    tally: BTreeMap<String, (u64, u64)>,
+}
+
+impl<'l> Node<'l> {
+    fn new(node: FakeNode, ledger: &'l Ledger, dice: Dice) -> Self {
+        let (spool, seen, reported, tally) = Default::default();
+        Self { node, ledger, dice, spool, seen, reported, tally }
+    }
+
+    fn work(mut self) {
+        while self.ledger.phase() != Phase::Over {
+            if self.drain().and_then(|()| self.pull()).is_err() {
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        while let Some(event) = self.spool.front() {
+            let request = Request::new("POST", "/api/nodes/callback").json(&event.nested());
+            let answer = patient(self.node.client().try_send(request))?.expect(200);
+            assert_eq!(answer["ok"], true, "{answer}");
+            if let Some(event) = self.spool.pop_front() {
+                self.ledger.acked().callbacks.push((event, answer));
+            }
+        }
+        Ok(())
+    }
+
+    fn pull(&mut self) -> io::Result<()> {
+        let wait_ms = self.dice.below(300);
+        let body = json!({"node_id": self.node.name, "max_jobs": 1 + self.dice.below(8), "wait_ms": wait_ms,
+            "devices": self.node.listed()});
+        let request = Request::new("POST", "/api/nodes/pull").json(&body);
+        let answer = patient(self.node.client().try_send(request))?.expect(200);
+        self.ledger.count_pull();
+        for job in answer["jobs"].as_array().unwrap() {
+            self.execute(job);
+        }
+        for run in answer["finished_runs"].as_array().unwrap() {
+            self.close(run.as_str().unwrap());
+        }
+        Ok(())
+    }
+
+    /// Whatever is handed out again was executed before, if it was seen before.
+    fn execute(&mut self, job: &Value) {
+        let task = job["task_id"].as_str().unwrap().to_owned();
+        if !self.seen.insert((task, job["attempt"].as_u64().unwrap())) {
+            return;
+        }
+        let name = self.node.name.clone();
+        let tally = self.tally.entry(job["run_id"].as_str().unwrap().to_owned()).or_default();
+        let fails = self.dice.percent(12);
+        let end = if fails {
+            tally.1 += 1;
+            Event::failed(&name, job, self.dice.pick(&FAILURE_REASONS))
+        } else {
+            tally.0 += 1;
+            Event::succeeded(&name, job)
+        };
+        if self.dice.percent(80) {
+            self.spool.push_back(Event::started(&name, job));
+        }
+        if self.dice.percent(30) {
+            self.spool.push_back(Event::progress(&name, job, "LOGIN_FLOW"));
+        }
+        self.spool.push_back(end);
+    }
+
+    fn close(&mut self, run: &str) {
+        if self.reported.insert(run.to_owned()) {
+            let (succeeded, failed) = self.tally.get(run).copied().unwrap_or_default();
+            self.spool.push_back(Event::run_finished(&self.node.name, run, succeeded, failed));
+        }
+    }
+}
+
+/// A PC that takes its rows over RPC. A claim whose answer is lost ends with its lease.
+struct Claimer<'l> {
+    node: FakeNode,
+    ledger: &'l Ledger,
+    dice: Dice,
+}
+
+impl Claimer<'_> {
+    fn work(mut self) {
+        while self.ledger.phase() != Phase::Over {
+            if self.turn().is_err() {
+                thread::sleep(PAUSE);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn turn(&mut self) -> io::Result<()> {
+        let report = json!({"node_id": self.node.name, "max_jobs": 0, "devices": self.node.listed()});
+        let report = Request::new("POST", "/api/nodes/pull").json(&report);
+        let _ = patient(self.node.client().try_send(report))?.expect(200);
+        let claim = json!({"runner_pc_name": self.node.name, "max_to_claim": 3, "lease_minutes": 0.05});
+        let rows = self.call("claim_task_devices_for_pc", &claim)?.expect(200);
+        for row in rows.as_array().unwrap() {
+            self.end(row["id"].as_str().unwrap(), row["attempt"].as_u64().unwrap())?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, row: &str, attempt: u64) -> io::Result<()> {
+        let fails = self.dice.percent(12);
+        let (function, args) = if fails {
+            ("fail_or_retry_task_device", json!({"p_task_device_id": row, "p_error": "no screen"}))
+        } else {
+            ("complete_task_device", json!({"p_task_device_id": row, "p_result": {"by": self.node.name}}))
+        };
+        let answer = self.call(function, &args)?;
+        // Its lease may have ended meanwhile, or it is a repeat of what was done before the answer was lost.
+        if answer.status != 409 {
+            let shown = answer.expect(200);
+            let status = shown["status"].as_str().unwrap().to_owned();
+            self.ledger.acked().ended.push((row.to_owned(), status, attempt));
+        }
+        Ok(())
+    }
+
+    fn call(&self, function: &str, args: &Value) -> io::Result<Answer> {
+        let request = Request::new("POST", &format!("/rest/v1/rpc/{function}")).json(args);
+        patient(self.node.client().try_send(request))
+    }
+}
+
+/// Somebody who submits runs under a key, again until answered, and sometimes thinks better of it.
+struct Submitter<'l> {
+    name: &'static str,
+    client: Client,
+    ledger: &'l Ledger,
+    dice: Dice,
+}
+
+impl Submitter<'_> {
+    fn work(mut self) {
+        let mut number = 0;
+        while self.ledger.phase() == Phase::Loading {
+            thread::sleep(self.dice.millis(20, 160));
+            if self.ledger.is_backlog_long() {
+                continue;
+            }
+            number += 1;
+            let run = self.submit(&format!("{}-{number}", self.name));
+            if let Some(run) = run.filter(|_| self.dice.percent(15)) {
+                self.cancel(&run);
+            }
+        }
+    }
+
+    /// The first answer that comes back; a repeat must not make a second run.
+    fn submit(&mut self, key: &str) -> Option<String> {
+        let scope = match self.dice.below(3) {
+            0 => Value::Null,
+            1 => json!({"pcs": [self.dice.pick(&NODES), "PC-R1"]}),
+            _ => json!({"devices": ["PC-01-d1", "PC-02-d2", "PC-03-d3", "PC-R2-d1"]}),
+        };
+        let queue = format!("q{}", self.dice.below(3));
+        let body =
+            json!({"workflow_id": "w", "params": {"key": key}, "scope": scope, "queue": queue, "title": key});
+        while self.ledger.phase() != Phase::Over {
+            let request = Request::new("POST", "/api/runs").header("Idempotency-Key", key).json(&body);
+            if let Ok(answer) = patient(self.client.try_send(request)) {
+                let run = answer.expect(201)["run_id"].as_str().unwrap().to_owned();
+                self.ledger.acked().runs.push(run.clone());
+                return Some(run);
+            }
+            thread::sleep(PAUSE);
+        }
+        None
+    }
+
+    fn cancel(&self, run: &str) {
+        let request = Request::new("POST", &format!("/api/runs/{run}/cancel")).json(&json!({}));
+        if let Ok(answer) = patient(self.client.try_send(request))
+            && answer.status == 200
+        {
+            self.ledger.acked().cancelled.push(run.to_owned());
+        }
+    }
+}
+
+/// Puts devices back into service, so that bad luck does not use up all of them.
+fn put_devices_back(client: &Client, ledger: &Ledger) {
+    while ledger.phase() != Phase::Over {
+        thread::sleep(PAUSE * 10);
+        let Ok(answer) = patient(client.try_send(Request::new("GET", "/api/devices?status=ERROR"))) else {
+            continue;
+        };
+        for device in answer.expect(200)["devices"].as_array().unwrap() {
+            let path = format!("/api/devices/{}/return", device["device_id"].as_str().unwrap());
+            let _ = client.try_send(Request::new("POST", &path).json(&json!({"note": "looked at"})));
+        }
+    }
+}
+
+const NODES: [&str; 4] = ["PC-01", "PC-02", "PC-03", "PC-04"];
+
+/// Watches from the very first entry on and takes no gap, no repeat and no refusal.
+fn watch(client: &Client, ledger: &Ledger) {
+    let mut last = 0;
+    while ledger.phase() != Phase::Over {
+        if follow(client, ledger, &mut last).is_err() {
+            thread::sleep(PAUSE);
+        }
+    }
+    assert!(last > 0, "nothing was seen");
+    println!("{last} entries of the feed seen, without a gap");
+}
+
+fn follow(client: &Client, ledger: &Ledger, last: &mut u64) -> io::Result<()> {
+    let request = Request::new("GET", "/api/events").header("Last-Event-ID", &last.to_string());
+    let mut stream = client.stream(request).inspect_err(|error| {
+        assert!(error.kind() != io::ErrorKind::Other, "after {last}: {error}");
+    })?;
+    stream.set_patience(Duration::from_millis(500));
+    while ledger.phase() != Phase::Over {
+        let event = stream.next_event()?;
+        assert_eq!(event.id, *last + 1, "{event:?}");
+        *last = event.id;
+    }
+    Ok(())
+}

@@ -79,26 +79,14 @@ impl Network {
     /// Lets nothing through between two places from now on, and tells neither.
     pub fn cut(&self, one: &str, other: &str) {
         self.each_way(one, other, |namespace, address| {
-            ip([
-                "-n",
-                namespace,
-                "neigh",
-                "replace",
-                address,
-                "lladdr",
-                NOBODY,
-                "nud",
-                "permanent",
-                "dev",
-                "eth0",
-            ]);
+            ip(&format!("-n {namespace} neigh replace {address} lladdr {NOBODY} nud permanent dev eth0"));
         });
     }
 
     /// Mends a cut.
     pub fn mend(&self, one: &str, other: &str) {
         self.each_way(one, other, |namespace, address| {
-            ip(["-n", namespace, "neigh", "del", address, "dev", "eth0"]);
+            ip(&format!("-n {namespace} neigh del {address} dev eth0"));
         });
     }
 
@@ -111,23 +99,23 @@ impl Network {
     /// The switch, and the test's cable to it.
     fn lay_out(&self) {
         let switch = self.switch();
-        ip(["netns", "add", &switch]);
-        ip(["-n", &switch, "link", "add", "switch", "type", "bridge"]);
-        ip(["-n", &switch, "link", "set", "switch", "up"]);
-        ip(["link", "add", CABLE, "type", "veth", "peer", "name", "test", "netns", &switch]);
-        ip(["-n", &switch, "link", "set", "test", "master", "switch", "up"]);
-        ip(["address", "add", &format!("{}/24", address(1)), "dev", CABLE]);
-        ip(["link", "set", CABLE, "up"]);
+        ip(&format!("netns add {switch}"));
+        ip(&format!("-n {switch} link add switch type bridge"));
+        ip(&format!("-n {switch} link set switch up"));
+        ip(&format!("link add {CABLE} type veth peer name test netns {switch}"));
+        ip(&format!("-n {switch} link set test master switch up"));
+        ip(&format!("address add {}/24 dev {CABLE}", address(1)));
+        ip(&format!("link set {CABLE} up"));
     }
 
     fn connect(&self, place: &Place, index: u8) {
         let (switch, namespace, port) = (self.switch(), &place.namespace, format!("port{index}"));
-        ip(["netns", "add", namespace]);
-        ip(["-n", namespace, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns", &switch]);
-        ip(["-n", &switch, "link", "set", &port, "master", "switch", "up"]);
-        ip(["-n", namespace, "address", "add", &format!("{}/24", place.address), "dev", "eth0"]);
-        ip(["-n", namespace, "link", "set", "lo", "up"]);
-        ip(["-n", namespace, "link", "set", "eth0", "up"]);
+        ip(&format!("netns add {namespace}"));
+        ip(&format!("-n {namespace} link add eth0 type veth peer name {port} netns {switch}"));
+        ip(&format!("-n {switch} link set {port} master switch up"));
+        ip(&format!("-n {namespace} address add {}/24 dev eth0", place.address));
+        ip(&format!("-n {namespace} link set lo up"));
+        ip(&format!("-n {namespace} link set eth0 up"));
     }
 
     fn switch(&self) -> String {
@@ -176,13 +164,13 @@ fn clear_away_leftovers() {
 /// Ends what runs in the namespaces of a network, and removes them.
 fn remove(network: &str) {
     for namespace in names_in("/run/netns", &format!("{network}-")) {
-        let left = try_ip(["netns", "pids", &namespace]).stdout;
+        let left = try_ip(&format!("netns pids {namespace}")).stdout;
         for process in String::from_utf8_lossy(&left).split_whitespace() {
             let _ = Command::new("kill").args(["-KILL", process]).output();
         }
-        try_ip(["netns", "del", &namespace]);
+        try_ip(&format!("netns del {namespace}"));
     }
-    try_ip(["link", "del", CABLE]);
+    try_ip(&format!("link del {CABLE}"));
 }
 
 fn names_in(directory: &str, prefix: &str) -> Vec<String> {
@@ -196,14 +184,14 @@ fn address(index: u8) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, 0, index)
 }
 
-fn ip<const N: usize>(arguments: [&str; N]) {
+fn ip(arguments: &str) {
     let output = try_ip(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {}: {}", arguments.join(" "), said.trim_end());
+    assert!(output.status.success(), "ip {arguments}: {}", said.trim_end());
 }
 
-fn try_ip<const N: usize>(arguments: [&str; N]) -> Output {
-    let output = Command::new("ip").args(arguments).output();
+fn try_ip(arguments: &str) -> Output {
+    let output = Command::new("ip").args(arguments.split(' ')).output();
     output.unwrap_or_else(|error| panic!("cannot run ip, which Debian's package iproute2 has: {error}"))
 }
 

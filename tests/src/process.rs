@@ -1,12 +1,14 @@
-//! The binary under test as a process: signals, kill -9, restarts, and a log that must not tell of a panic.
+//! The binary under test as a process: signals, kill -9, restarts, and a log that must not tell of a panic; and commands that
+//! end by themselves.
 
 use crate::Place;
+use serde_json::Value;
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write},
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Output, Stdio},
     thread,
 };
 
@@ -97,6 +99,92 @@ impl Drop for Process {
         assert!(!log.contains("panicked at"), "{log}");
         assert!(self.unlogged.as_ref().is_none_or(|secret| !log.contains(secret)), "{log}");
     }
+}
+
+/// Lets a type that holds a `process` be signalled, killed and waited for as one.
+macro_rules! runs_as_a_process {
+    ($($kind:ty),*) => {$(
+        impl std::ops::Deref for $kind {
+            type Target = Process;
+
+            fn deref(&self) -> &Process {
+                &self.process
+            }
+        }
+
+        impl std::ops::DerefMut for $kind {
+            fn deref_mut(&mut self) -> &mut Process {
+                &mut self.process
+            }
+        }
+    )*};
+}
+
+runs_as_a_process!(crate::Agent, crate::Gateway, crate::PoolWorker, crate::Server, crate::SimWorker);
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// Runs a command to its end.
+pub fn run(command: &mut Command) -> Ended {
+    Ended::of(&command.output().unwrap())
+}
+
+/// Runs a command to its end, with something to read.
+pub fn run_with(command: &mut Command, input: &[u8]) -> Ended {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // One that does not read to the end says why itself.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    Ended::of(&child.wait_with_output().unwrap())
+}
+
+impl Ended {
+    /// Reads the output of a process that no signal ended.
+    #[must_use]
+    pub fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or_else(|| panic!("{output:?}"));
+        Self { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// The same, of a command that must have succeeded.
+    ///
+    /// # Panics
+    /// When it has not.
+    pub fn done(self) -> Self {
+        assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// The document that a command printed, which must have succeeded.
+    #[must_use]
+    pub fn json(self) -> Value {
+        let done = self.done();
+        serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error}: {}", done.stdout))
+    }
+
+    /// Holds a refusal to its exit code and some of its words.
+    ///
+    /// # Panics
+    /// When either is another.
+    pub fn refused(&self, code: i32, words: &str) {
+        assert!(self.code == code && self.stderr.contains(words), "not {code} with {words:?}: {self:?}");
+    }
+}
+
+/// A number that an environment variable may set, such as how often to kill.
+#[must_use]
+pub fn number_from(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number"))
 }
 
 /// The binary under test: `MUSTER_BIN`, else the one built beside this test.

@@ -1,12 +1,12 @@
-//! The real binary, started as a service manager would; operators' clients, and users as an ADMIN adds them.
+//! The real binary, started as a service manager would, and `muster gateway` before it; operators' clients, and users as an
+//! ADMIN adds them.
 
 use crate::{
-    Address, Answer, Client, Database, Place,
-    process::{Process, muster_command, muster_command_in},
+    Address, Answer, Client, Database, Ended, Place, muster_command,
+    process::{Process, muster_command_in, run},
 };
 use serde_json::{Value, json};
 use std::{
-    ops::{Deref, DerefMut},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU8, Ordering},
@@ -29,10 +29,42 @@ pub struct ServerSetup {
 /// A server on a directory of its own; ended with the value.
 #[derive(Debug)]
 pub struct Server {
-    process: Process,
+    pub(crate) process: Process,
     directory: TempDir,
     setup: ServerSetup,
     address: Address,
+}
+
+/// One operation of a server's description.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The method, in capitals.
+    pub method: String,
+    /// The path, with its variables in braces.
+    pub path: String,
+    /// Its description.
+    pub operation: Value,
+}
+
+impl Route {
+    /// Method and path.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// Its address, about something that does not exist.
+    #[must_use]
+    pub fn of_nobody(&self) -> String {
+        let path = self.path.replace("{kind}", "run").replace("{name}", "nobody");
+        path.replace("{id}", "nobody").replace("{path}", "videos/nobody")
+    }
+
+    /// Says that it takes a body.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.operation.get("requestBody").is_some()
+    }
 }
 
 impl ServerSetup {
@@ -122,6 +154,12 @@ impl Server {
         self.address.set(at);
     }
 
+    /// Ends it as no process can prevent, and starts it anew.
+    pub fn kill9_and_restart(&mut self) {
+        self.kill9();
+        self.restart();
+    }
+
     /// Starts it anew and ends it again so much later, ready or not.
     pub fn restart_cut_short(&mut self, after: Duration) {
         self.process.start_again(self.setup.command(self.directory.path()));
@@ -192,6 +230,11 @@ impl Server {
         command
     }
 
+    /// Runs a client command of an administrator to its end.
+    pub fn muster(&self, args: &[&str]) -> Ended {
+        run(&mut self.client_command(args))
+    }
+
     /// What it was given, else what it made.
     fn secret(&self, variable: &str, file: &str) -> String {
         let given = self.setup.settings.iter().find(|(name, _)| name == variable);
@@ -216,6 +259,11 @@ impl Server {
     pub fn submit(&self, run: &Value) -> String {
         let answer = self.admin().post("/api/runs", run).expect(201);
         answer["run_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Cancels a run.
+    pub fn cancel(&self, run: &str) {
+        let _ = self.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
     }
 
     /// One run as operators see it.
@@ -260,24 +308,25 @@ impl Server {
         answer["code"].as_str().unwrap().to_owned()
     }
 
+    /// Every operation that it describes in `/openapi.json`.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Route> {
+        let document = self.anonymous().get("/openapi.json").expect(200);
+        let mut routes = Vec::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let (method, path, operation) = (method.to_uppercase(), path.clone(), operation.clone());
+                routes.push(Route { method, path, operation });
+            }
+        }
+        assert!(routes.len() > 30, "only {} routes", routes.len());
+        routes
+    }
+
     /// The alerts, newest first.
     #[must_use]
     pub fn alerts(&self) -> Vec<Value> {
         self.admin().get("/api/alerts").expect(200)["alerts"].as_array().unwrap().clone()
-    }
-}
-
-impl Deref for Server {
-    type Target = Process;
-
-    fn deref(&self) -> &Process {
-        &self.process
-    }
-}
-
-impl DerefMut for Server {
-    fn deref_mut(&mut self) -> &mut Process {
-        &mut self.process
     }
 }
 
@@ -319,4 +368,38 @@ impl Server {
 #[must_use]
 pub fn password_of(name: &str) -> String {
     format!("the-password-of-{name}")
+}
+
+/// A gateway; ended with the value.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) process: Process,
+    address: Address,
+    _directory: TempDir,
+}
+
+impl Gateway {
+    /// Starts one before a server, with more words on its command line.
+    #[must_use]
+    pub fn before(server: &Server, args: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = muster_command();
+        command.args(["gateway", "--coordinator", &server.anonymous().url(), "--listen", "127.0.0.1:0"]);
+        command.args(args).stdout(Stdio::piped());
+        let mut process = Process::start("the gateway", directory.path().join("gateway.log"), command);
+        let address = Address::new(process.wait_for_address("listening on http://", ""));
+        Self { process, address, _directory: directory }
+    }
+
+    /// A caller without a token.
+    #[must_use]
+    pub fn anonymous(&self) -> Client {
+        Client::new(self.address.clone(), None)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.address.clone()
+    }
 }

@@ -1,23 +1,85 @@
-//! Services of the outside world that exist only here: plain HTTP/1.1 that answers as it is told, and a Slack on top of it
-//! that takes posts and shows the replies it is told of.
+//! Services of the outside world that exist only here: plain HTTP/1.1 that answers as it is told, a Slack on top of it
+//! that takes posts and shows the replies it is told of, and a vendor's control program over WebSocket.
 
 use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
     io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
+use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
+
+/// A port whose connections are each served by a thread of their own; closed, and they with it, with the value.
+#[derive(Debug)]
+pub(crate) struct Port {
+    address: SocketAddr,
+    links: Arc<Links>,
+}
+
+#[derive(Debug, Default)]
+struct Links {
+    is_over: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Port {
+    /// Opens any free one.
+    pub(crate) fn open(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = Self { address: listener.local_addr().unwrap(), links: Arc::default() };
+        let (links, serve) = (Arc::clone(&port.links), Arc::new(serve));
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if links.is_over.load(Ordering::SeqCst) {
+                    return;
+                }
+                links.open.lock().unwrap().push(stream.try_clone().unwrap());
+                let (serve, link) = (Arc::clone(&serve), stream.try_clone().unwrap());
+                thread::spawn(move || {
+                    serve(stream);
+                    // The list of links has it, too: without a word it would stay open.
+                    let _ = link.shutdown(Shutdown::Both);
+                });
+            }
+        });
+        port
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The connections that were taken since the last [`Self::hang_up`].
+    pub(crate) fn links(&self) -> MutexGuard<'_, Vec<TcpStream>> {
+        self.links.open.lock().unwrap()
+    }
+
+    /// Ends every connection.
+    pub(crate) fn hang_up(&self) {
+        for link in self.links().drain(..) {
+            let _ = link.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.links.is_over.store(true, Ordering::SeqCst);
+        self.hang_up();
+        // Wakes the one that waits for connections.
+        let _ = TcpStream::connect(self.address);
+    }
+}
 
 /// A service on a port of its own; gone with the value.
 #[derive(Debug)]
 pub struct StandIn {
-    address: SocketAddr,
-    is_over: Arc<AtomicBool>,
+    port: Port,
 }
 
 /// One request.
@@ -41,40 +103,17 @@ pub struct Reply {
     body: String,
 }
 
-type Answering = dyn Fn(&Visit) -> Reply + Send + Sync;
-
 impl StandIn {
     /// Starts one that answers as it is told.
     #[must_use]
     pub fn start(answer: impl Fn(&Visit) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (over, answer) = (Arc::clone(&is_over), Arc::new(answer) as Arc<Answering>);
-        thread::spawn(move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if over.load(Ordering::SeqCst) {
-                    return;
-                }
-                let (over, answer) = (Arc::clone(&over), Arc::clone(&answer));
-                thread::spawn(move || serve(&stream, &over, answer.as_ref()));
-            }
-        });
-        Self { address, is_over }
+        Self { port: Port::open(move |stream| answer_visits(&stream, &answer)) }
     }
 
     /// Where it is.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        self.is_over.store(true, Ordering::SeqCst);
-        // Wakes the one that waits for connections.
-        let _ = TcpStream::connect(self.address);
+        format!("http://{}", self.port.address())
     }
 }
 
@@ -130,9 +169,9 @@ impl Reply {
 }
 
 /// Answers until either side hangs up.
-fn serve(stream: &TcpStream, is_over: &AtomicBool, answer: &Answering) {
+fn answer_visits(stream: &TcpStream, answer: &impl Fn(&Visit) -> Reply) {
     let mut reader = BufReader::new(stream);
-    while let Some(visit) = read_visit(&mut reader).filter(|_| !is_over.load(Ordering::SeqCst)) {
+    while let Some(visit) = read_visit(&mut reader) {
         if write_reply(stream, &answer(&visit)).is_none() {
             return;
         }
@@ -297,3 +336,103 @@ impl Workspace {
 
 /// The token that this Slack wants.
 pub const SLACK_TOKEN: &str = "xoxb-of-tests";
+
+/// A vendor's control program, as far as tests need one; gone with the value.
+#[derive(Debug)]
+pub struct VendorServer {
+    port: Port,
+    shared: Arc<Seen>,
+}
+
+/// What a request gets.
+#[derive(Clone, Debug)]
+pub enum VendorReply {
+    /// This text.
+    Text(String),
+    /// This text, and another that nobody asked for.
+    Twice(String),
+    /// The end of the connection, as the protocol has it.
+    Close,
+    /// The end of the connection, as a crash has it.
+    Crash,
+    /// Nothing, ever.
+    Silence,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    requests: Mutex<Vec<Value>>,
+    opened: AtomicUsize,
+    open: AtomicUsize,
+}
+
+impl VendorServer {
+    /// Starts one that answers as it is told.
+    #[must_use]
+    pub fn start(answer: impl Fn(&Value) -> VendorReply + Send + Sync + 'static) -> Self {
+        let shared = Arc::new(Seen::default());
+        let seen = Arc::clone(&shared);
+        let port = Port::open(move |stream| {
+            seen.opened.fetch_add(1, Ordering::SeqCst);
+            seen.open.fetch_add(1, Ordering::SeqCst);
+            if let Ok(socket) = tungstenite::accept(stream) {
+                answer_requests(socket, &seen, &answer);
+            }
+            seen.open.fetch_sub(1, Ordering::SeqCst);
+        });
+        Self { port, shared }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("ws://{}", self.port.address())
+    }
+
+    /// Every request, in order.
+    #[must_use]
+    pub fn seen(&self) -> Vec<Value> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// How many connections it took.
+    #[must_use]
+    pub fn opened(&self) -> usize {
+        self.shared.opened.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.shared.open.load(Ordering::SeqCst)
+    }
+
+    /// Ends every connection.
+    pub fn hang_up(&self) {
+        self.port.hang_up();
+    }
+}
+
+fn answer_requests(mut socket: WebSocket<TcpStream>, seen: &Seen, answer: &impl Fn(&Value) -> VendorReply) {
+    while let Ok(message) = socket.read() {
+        let Message::Text(text) = message else { continue };
+        let request: Value = serde_json::from_str(&text).unwrap();
+        seen.requests.lock().unwrap().push(request.clone());
+        let sent = match answer(&request) {
+            VendorReply::Text(text) => socket.send(Message::text(text)),
+            VendorReply::Twice(text) => {
+                // Written at once, so that both have come when the first is read.
+                let both = socket
+                    .write(Message::text(text.clone()))
+                    .and_then(|()| socket.write(Message::text(text)));
+                both.and_then(|()| socket.flush())
+            }
+            VendorReply::Close => socket.close(None),
+            VendorReply::Crash => return drop(socket.get_ref().shutdown(Shutdown::Both)),
+            VendorReply::Silence => Ok(()),
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}

@@ -150,14 +150,20 @@ fn simulate(seeds: u64) -> Result<(), Failure> {
     process::run(cargo(run).arg(seeds.to_string()))
 }
 
-const SERVER_KILL: EndToEnd = EndToEnd { binary: "devices", filter: "server_kill", variable: "MUSTER_KILLS" };
-const AGENT_KILL: EndToEnd = EndToEnd { binary: "devices", filter: "agent_kill", variable: "MUSTER_KILLS" };
+const SERVER_KILL: EndToEnd =
+    EndToEnd { binary: "devices", filter: "no_kill_breaks_a_promise", variable: "MUSTER_KILLS" };
+const AGENT_KILL: EndToEnd =
+    EndToEnd { binary: "devices", filter: "no_kill_loses_an_event", variable: "MUSTER_KILLS" };
 const SESSION_KILL: EndToEnd =
-    EndToEnd { binary: "frames", filter: "session_kill", variable: "MUSTER_FRAMES" };
-const POOL_WORKERS: EndToEnd = EndToEnd { binary: "pool", filter: "workers", variable: "MUSTER_JOBS" };
-const COURT_KILL: EndToEnd = EndToEnd { binary: "court", filter: "kill", variable: "MUSTER_EVENTS" };
-const LEADER_KILL: EndToEnd = EndToEnd { binary: "cluster", filter: "no_kill", variable: "MUSTER_FAILOVERS" };
-const CANONICAL: EndToEnd = EndToEnd { binary: "pool", filter: "canonical", variable: "MUSTER_DOCUMENTS" };
+    EndToEnd { binary: "frames", filter: "no_kill_loses_a_frame", variable: "MUSTER_FRAMES" };
+const POOL_WORKERS: EndToEnd =
+    EndToEnd { binary: "pool", filter: "no_kill_loses_a_job", variable: "MUSTER_JOBS" };
+const COURT_KILL: EndToEnd =
+    EndToEnd { binary: "court", filter: "no_kill_loses_or_doubles", variable: "MUSTER_EVENTS" };
+const LEADER_KILL: EndToEnd =
+    EndToEnd { binary: "cluster", filter: "no_kill_of_the_leader", variable: "MUSTER_FAILOVERS" };
+const CANONICAL: EndToEnd =
+    EndToEnd { binary: "pool", filter: "documents_by_the_line", variable: "MUSTER_DOCUMENTS" };
 
 /// Output of `cargo xtask soak --help`.
 pub(crate) const HELP: &str = "\
@@ -185,6 +191,10 @@ const SEEDS: u64 = 100_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
 
     fn report(line: &str, passed: bool) -> Report {
         Report { line: line.into(), passed }
@@ -200,5 +210,20 @@ mod tests {
     #[test]
     fn an_unknown_series_is_a_usage_error() {
         assert!(matches!(run(&["night".into()]), Err(Failure::Usage(_))));
+    }
+
+    /// A filter that fits no test would let a soak pass that did nothing.
+    #[test]
+    fn every_filter_names_a_test() {
+        for EndToEnd { binary, filter, .. } in
+            [SERVER_KILL, AGENT_KILL, SESSION_KILL, POOL_WORKERS, COURT_KILL, LEADER_KILL, CANONICAL]
+        {
+            let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/tests").join(binary);
+            let mut files = fs::read_dir(tests).unwrap().map(|entry| entry.unwrap().path());
+            let names_it = |file: PathBuf| {
+                fs::read_to_string(file).is_ok_and(|text| text.contains(&format!("fn {filter}")))
+            };
+            assert!(files.any(names_it), "{binary} has no test {filter}");
+        }
     }
 }

@@ -26,7 +26,7 @@ pub struct Backend {
     pub(crate) servers: Arc<Servers>,
     pub(crate) node: String,
     secret: String,
-    /// What the last answer warned of.
+    /// Warnings of the last response.
     warned: Arc<Mutex<Vec<Text>>>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
         net::TcpListener,
     };
 
-    /// What a callback comes to that is answered with these bytes; anything that follows it is answered 200.
+    /// Sends a callback that is answered with these bytes; anything that follows it is answered 200.
     async fn answered(first: &'static str) -> Answer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

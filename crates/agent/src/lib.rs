@@ -7,13 +7,12 @@ mod backend;
 pub mod core;
 pub mod driver;
 pub mod execute;
-mod job;
 pub mod runtime;
 pub mod upload;
 pub mod workflow;
 
+pub use self::core::End;
 pub use backend::Backend;
-pub use job::End;
 pub use muster_contract_nodes::{Artifact, Attached, Job};
 pub use muster_model::StepStatus;
 pub use muster_worker_kit::Text;

@@ -35,7 +35,7 @@ pub struct Uploads {
     backend: Backend,
 }
 
-/// Why a try did not succeed.
+/// Reason why a try failed.
 #[derive(Debug)]
 enum Trouble {
     /// It may, another time.
@@ -120,7 +120,7 @@ impl Trouble {
     }
 }
 
-/// What may succeed another time.
+/// True for a status that may succeed another time.
 fn is_for_later(status: StatusCode) -> bool {
     let later = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
     status.is_server_error() || later.contains(&status)
@@ -225,7 +225,7 @@ impl Uploads {
     }
 }
 
-/// How far an upload is.
+/// Progress of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// Everything is there.
@@ -277,7 +277,7 @@ impl Uploads {
     }
 }
 
-/// What an answer to an upload means.
+/// Judges the response to an upload.
 async fn judge(answer: Response) -> Result<(), Trouble> {
     let status = answer.status();
     let is_part = answer.headers().get("upload-complete").is_some_and(|value| value == "?0");
@@ -308,7 +308,7 @@ fn elsewhere(answer: &Response) -> Trouble {
     Trouble::Later { words, after: retry_after(answer) }
 }
 
-/// Whether the backend says that the upload can go on.
+/// True if the backend says that the upload can go on.
 fn is_resumable(answer: &Response) -> bool {
     offset(answer).is_some() || answer.headers().contains_key(header::RETRY_AFTER)
 }
@@ -339,7 +339,7 @@ const EXPIRED_MAX: u32 = 3;
 const PIECE_BYTES: usize = 64 * 1024;
 /// For an answer that takes a look at memory.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a report that names the file has room for.
+/// Room for the address in a report that names the file.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// Longer than a disk takes to make the largest file durable.
 const STALL: Duration = Duration::from_secs(20);

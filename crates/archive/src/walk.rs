@@ -40,9 +40,6 @@ pub(crate) struct Tallying {
 }
 
 /// Counts and hashes a table.
-///
-/// # Errors
-/// When the database fails.
 pub fn tally(sql: &dyn Sql, shape: &'static TableShape) -> Result<Tally, Fault> {
     let (mut walk, mut tallying) = (Walk::new(sql, shape), Tallying::new(shape));
     while let Some(row) = walk.next()? {
@@ -52,9 +49,6 @@ pub fn tally(sql: &dyn Sql, shape: &'static TableShape) -> Result<Tally, Fault> 
 }
 
 /// True if a store holds nothing but what a new one holds: rows in none of the tables that work is kept in.
-///
-/// # Errors
-/// When the database fails.
 pub fn is_empty(sql: &dyn Sql) -> Result<bool, Fault> {
     for shape in TABLES.iter().filter(|shape| !BORN_FILLED.contains(&shape.name)) {
         if Walk::new(sql, shape).next()?.is_some() {

@@ -6,18 +6,16 @@
 //! [`DirectoryStore`] is the one implementation; object storage would be another one behind the same trait. Nothing here
 //! knows HTTP, tasks or leases, and nothing reads a clock.
 
-mod claim;
 mod directory;
 mod hash;
-mod link;
 mod path;
+mod signature;
 mod store;
 mod template;
 
-pub use claim::{Claim, Signer};
 pub use directory::DirectoryStore;
 pub use hash::{ContentHash, HashError};
-pub use link::{LinkSigner, Proof, ProofError};
 pub use path::{PathError, StoragePath, escape};
+pub use signature::{Claim, LinkSigner, Proof, ProofError, Signer};
 pub use store::{ArtifactStore, Finished, Kept, Opened, Progress, StoreError, Upload};
 pub use template::{Template, TemplateError};

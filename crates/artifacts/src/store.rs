@@ -18,7 +18,7 @@ pub trait ArtifactStore: Send + Sync {
 
     /// Goes on with the upload of a claim at `offset`; at 0 it begins anew. Whoever was at it before is turned away.
     ///
-    /// Where the file is complete already, what is written is compared with it.
+    /// If the file is complete already, the written bytes are compared with it.
     ///
     /// # Errors
     /// `Offset` when the upload stands elsewhere.
@@ -74,7 +74,7 @@ pub struct Kept {
 
 /// A complete file, open for reading.
 pub struct Opened {
-    /// What is known of it.
+    /// Its size, type and hash.
     pub kept: Kept,
     /// The bytes that were asked for.
     pub content: Box<dyn Read + Send>,
@@ -92,7 +92,7 @@ pub enum Progress {
 /// The end of an upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// What is there now.
+    /// The file that is there now.
     pub kept: Kept,
     /// True if it came to be by this very upload.
     pub is_new: bool,
@@ -107,7 +107,7 @@ pub enum StoreError {
     /// The upload stands elsewhere.
     #[error("the upload stands at byte {at}")]
     Offset {
-        /// Where.
+        /// The offset.
         at: u64,
     },
     /// More bytes than were claimed.
@@ -119,7 +119,7 @@ pub enum StoreError {
     /// The content is not the one that was announced.
     #[error("the content's SHA-256 is {found}, not the one that was announced")]
     Hash {
-        /// What it hashes to.
+        /// The hash of the content.
         found: ContentHash,
     },
     /// Somebody else goes on with the upload.

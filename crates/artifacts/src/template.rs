@@ -22,10 +22,10 @@ pub enum TemplateError {
     /// A brace without its partner.
     #[error("has a brace without its partner in {0:?}")]
     Brace(String),
-    /// Nobody knows what to put there.
+    /// There is no value for the placeholder.
     #[error("has an unknown placeholder {{{0}}}")]
     Unknown(String),
-    /// What came out is no path.
+    /// The result is not a path.
     #[error(transparent)]
     Path(#[from] PathError),
 }

@@ -53,7 +53,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// How long the machine runs, the time that it slept included. Linux's monotonic clock stands still meanwhile.
+/// Uptime of the machine, the time that it slept included. Linux's monotonic clock stands still meanwhile.
 fn running() -> Duration {
     let clock = if cfg!(target_os = "linux") { ClockId::Boottime } else { ClockId::Monotonic };
     clock_gettime(clock).try_into().unwrap_or_default()

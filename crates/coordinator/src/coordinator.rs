@@ -59,25 +59,16 @@ impl Coordinator {
 
     /// As [`Self::ask`], for somebody who is to be called to account: the act stands in the audit log, made durable
     /// together with what it did (I7).
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn ask_as<A: Ask>(&self, actor: &Actor, request: A) -> Result<A::Reply, Refusal> {
         self.request::<A>(request.into(), None, Some(actor.clone())).await
     }
 
     /// Asks for work for a worker; waits up to `wait` for some to appear.
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn pull(&self, pull: Pull, wait: Duration) -> Result<PullReply, Refusal> {
         self.ask_and_wait(pull, wait).await
     }
 
     /// Asks for a range of frames for a simulation worker; waits up to `wait` for one (S3).
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn ask_for_frames(
         &self,
         worker: Name,
@@ -214,7 +205,7 @@ impl Coordinator {
         self.shared.options.queue_length.saturating_sub(self.places.available_permits())
     }
 
-    /// How long ago the last sign of life was sent that the store confirmed; none where no term runs or nobody shares the
+    /// Time since the last renewal that the store confirmed; none where no term runs or nobody shares the
     /// store.
     #[must_use]
     pub fn since_renewal(&self) -> Option<Millis> {

@@ -18,7 +18,7 @@ impl Default for LeaseTimes {
 }
 
 impl LeaseTimes {
-    /// How often a leader shows life: often enough that a slow store or a lost try makes no gap in
+    /// Interval of a leader's renewals: often enough that a slow store or a lost try makes no gap in
     /// [`crate::Lease::is_sole`].
     #[must_use]
     pub fn renew_every(self) -> Millis {

@@ -1,4 +1,4 @@
-//! From the store to an engine to be.
+//! Loads the engine's state from the store.
 
 use crate::shared::Shared;
 use muster_engine::Restoring;

@@ -27,7 +27,7 @@ pub struct PoolDirectory {
 /// A worker of the pool.
 #[derive(Debug)]
 pub struct PoolMember {
-    /// Whose.
+    /// The owner.
     pub owner: UserId,
     /// Public key that verifies its results; any text (P3).
     pub public_key: Option<Box<str>>,
@@ -104,9 +104,6 @@ impl Coordinator {
     }
 
     /// A worker shows that it lives (P5).
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn beat_pool(&self, worker: PoolWorkerId, owner: UserId) -> Result<Timestamp, Refusal> {
         let at = self.ask(ask::pool::Beat { worker, owner }).await?;
         self.pool().note_seen(worker, at);
@@ -114,9 +111,6 @@ impl Coordinator {
     }
 
     /// Asks for an assignment for a worker; waits up to `wait` for one (P6).
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn poll_pool(
         &self,
         poll: ask::pool::Poll,
@@ -129,9 +123,6 @@ impl Coordinator {
     }
 
     /// Hands in results for a worker and asks for more work (P19); waits up to `wait` if there is nothing to answer.
-    ///
-    /// # Errors
-    /// As [`Self::ask`].
     pub async fn work_pool(&self, work: PoolWork, wait: Duration) -> Result<PoolWorkReply, Refusal> {
         let worker = work.worker;
         let worked = self.ask_and_wait(work, wait).await?;
@@ -140,7 +131,7 @@ impl Coordinator {
     }
 }
 
-/// Whoever waits for the end of a job.
+/// Requests that wait for the end of a job.
 #[derive(Default)]
 struct Watchers(Mutex<HashMap<PoolJobId, watch::Sender<()>>>);
 

@@ -10,33 +10,21 @@ use tokio::sync::oneshot;
 
 impl Coordinator {
     /// The names in a scope that nobody has yet, so that a typing error is noticed (Q6).
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
     pub async fn strangers(&self, scope: Scope) -> Result<Strangers, Refusal> {
         self.query(|reply| Message::Strangers(scope, reply)).await
     }
 
     /// Running devices and target (Q3) of these workers, all from one moment; unknown workers are left out (Q21).
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
     pub async fn supplies(&self, workers: Vec<Name>) -> Result<Vec<WorkerSupply>, Refusal> {
         self.query(|reply| Message::Supplies(workers, reply)).await
     }
 
     /// Facts about sessions that only memory has.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
     pub async fn frames(&self, query: FrameQuery) -> Result<FrameView, Refusal> {
         self.query(|reply| Message::Frames(query, reply)).await
     }
 
     /// The pool, counted.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
     pub async fn pool_status(&self) -> Result<PoolStatus, Refusal> {
         self.query(Message::PoolStatus).await
     }
@@ -78,9 +66,6 @@ impl Coordinator {
     }
 
     /// Reason why a job of the pool is not done yet; `None` when memory does not know it.
-    ///
-    /// # Errors
-    /// Too many waiting requests, or no term runs.
     pub async fn explain_pool(&self, job: PoolJobId) -> Result<Option<PoolCause>, Refusal> {
         match self.explained(Subject::PoolJob(job)).await? {
             Some(Explanation { cause: Cause::Pool(cause), .. }) => Ok(Some(cause)),

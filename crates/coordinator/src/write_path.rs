@@ -24,7 +24,7 @@ const LOOK_EVERY: Millis = Millis::from_secs(1);
 
 /// A command and the handle by which its sender is answered.
 pub struct Request<R> {
-    /// What is asked.
+    /// The command.
     pub command: Command,
     /// Actor that the audit log names.
     pub actor: Option<Actor>,

@@ -3,15 +3,14 @@
 //! A task's payload is the body of a run, a session or a job. It is handed over under a key of its own, so that
 //! handing it over twice is handing it over once, and followed until it ends, whoever dies and comes back meanwhile.
 
-mod fleet;
 mod news;
 
-pub use fleet::Fleet;
-
 use crate::{
-    Folder,
-    config::seconds,
-    roles::general::{Ending, GeneralMind, Start},
+    Document, Folder, Id,
+    config::{Executor, seconds},
+    document::document,
+    file::{Outcome, OutcomeStatus},
+    roles::general::{Ending, GeneralMind, Start, failed_outcome},
 };
 use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
 use news::Feed;
@@ -48,7 +47,8 @@ impl Bridge {
         limit_s: f64,
         coordinator: &Coordinator,
     ) -> reqwest::Result<Self> {
-        let client = Client::new(coordinator)?;
+        let http = coordinator.servers.client().build()?;
+        let client = Client { http, coordinator: coordinator.clone() };
         Ok(Self { folder, client, fleet, limit_s, news: Feed::default() })
     }
 
@@ -90,7 +90,7 @@ impl Bridge {
                     }
                 }
                 Err(Refusal(status, detail)) => {
-                    let what = self.fleet.word();
+                    let what = self.fleet.as_str();
                     return Ending::Refused(format!(
                         "the coordinator has no {what} {id}: {detail} ({status})"
                     ));
@@ -208,21 +208,16 @@ enum Call<'a> {
 
 struct Client {
     http: reqwest::Client,
-    servers: Arc<Servers>,
-    token: Option<String>,
+    coordinator: Coordinator,
 }
 
 impl Client {
-    /// A client for a coordinator.
-    fn new(coordinator: &Coordinator) -> reqwest::Result<Self> {
-        let Coordinator { servers, token } = coordinator.clone();
-        Ok(Self { http: servers.client().build()?, servers, token })
-    }
-
     /// Makes a call. All of them may arrive twice: what is handed in is recognised, by its key or its id.
     async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, CallError> {
-        let answer =
-            self.servers.ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
+        let answer = self
+            .coordinator
+            .servers
+            .ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
         json(answer.await?).await
     }
 
@@ -233,7 +228,8 @@ impl Client {
                 self.at(server, Method::GET, &["api", "events"]).header("accept", "text/event-stream");
             last.into_iter().fold(request, |request, last| request.header("last-event-id", last))
         };
-        let answer = self.servers.ask(Manner::repeatable(ANSWER_MAX).streaming(), request).await?;
+        let answer =
+            self.coordinator.servers.ask(Manner::repeatable(ANSWER_MAX).streaming(), request).await?;
         understood(answer).await
     }
 
@@ -254,7 +250,7 @@ impl Client {
     /// A call to an address that is given in pieces, so that no id can lead elsewhere.
     fn at(&self, server: &Url, method: Method, path: &[&str]) -> RequestBuilder {
         let request = self.http.request(method, below(server, path.iter().copied()));
-        self.token.iter().fold(request, |request, token| request.bearer_auth(token))
+        self.coordinator.token.iter().fold(request, |request, token| request.bearer_auth(token))
     }
 }
 
@@ -295,6 +291,159 @@ fn not_ours(what: &str) -> CallError {
     CallError::Later(format!("{what}: is that the coordinator?"), None)
 }
 
+muster_model::words! {
+    /// The fleets of the coordinator.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fleet {
+        /// Devices, by a run.
+        Run = "run",
+        /// Simulation workers, by a session.
+        Session = "session",
+        /// The pool, by a job.
+        Job = "job",
+    }
+}
+
+impl Fleet {
+    /// The fleet of an executor; a soldier is none.
+    #[must_use]
+    pub const fn of(executor: Executor) -> Option<Self> {
+        match executor {
+            Executor::Command => None,
+            Executor::Run => Some(Self::Run),
+            Executor::Session => Some(Self::Session),
+            Executor::Job => Some(Self::Job),
+        }
+    }
+
+    /// The path for submissions; each object's own path is below it.
+    const fn path(self) -> &'static [&'static str] {
+        match self {
+            Self::Run => &["api", "runs"],
+            Self::Session => &["api", "v1", "sessions"],
+            Self::Job => &["jobs"],
+        }
+    }
+
+    /// The prefix of feed entries about a change.
+    const fn news(self) -> &'static str {
+        match self {
+            Self::Run => "job_",
+            Self::Session => "session_",
+            Self::Job => "pool_jobs_",
+        }
+    }
+
+    /// The id in an answer.
+    fn id(self, answer: &Value) -> Option<String> {
+        let text = |key| answer.get(key).and_then(Value::as_str).map(str::to_owned);
+        match self {
+            Self::Run => text("run_id"),
+            Self::Session => text("sessionId"),
+            Self::Job => answer.get("id").and_then(Value::as_u64).map(|id| id.to_string()),
+        }
+    }
+
+    /// The body that is handed in: the payload as it is. A session is recognised by its id alone, so one without gets
+    /// the attempt's.
+    fn body(self, start: &Start) -> String {
+        let payload = start.document.raw("payload").unwrap_or("{}").to_owned();
+        if self != Self::Session {
+            return payload;
+        }
+        match Document::parse(payload.as_bytes()) {
+            Ok(mut session) if !session.has(SESSION_ID) => {
+                session.set(SESSION_ID, &numbered(start, '-'));
+                session.to_json()
+            }
+            _ => payload,
+        }
+    }
+
+    /// The idempotency key.
+    fn key(start: &Start) -> String {
+        numbered(start, '.')
+    }
+
+    /// The ending that an answer reports, if there is one.
+    fn ending(self, start: &Start, id: &str, answer: &Value) -> Option<Ending> {
+        let status = answer.get("status").and_then(Value::as_str)?;
+        let summary = self.summary(id, answer);
+        match status {
+            "success" | "completed" => {
+                let mut outcome = success(&start.task, &summary);
+                // What a job brought is of use to whoever reads results; more than this is asked for at the coordinator.
+                let output = answer.get("output").map(Value::to_string);
+                if let Some(output) = output.filter(|output| output.len() <= OUTPUT_BYTES_MAX) {
+                    outcome.document.set_raw("output", output);
+                }
+                Some(Ending::Remote(outcome))
+            }
+            "failed" => {
+                let error = ["error", "error_message"].iter().find_map(|key| answer.get(key)?.as_str());
+                let error = error.map_or_else(|| summary.clone(), |error| format!("{summary}: {error}"));
+                Some(self.failure(start, &error))
+            }
+            // Whoever cancelled it would not be glad to see it again.
+            "cancelled" => Some(Ending::Refused(format!("{summary}: it was cancelled at the coordinator"))),
+            _ => None,
+        }
+    }
+
+    /// A session whose id the payload names would only be found again as it ended.
+    fn failure(self, start: &Start, error: &str) -> Ending {
+        let payload = start.document.object("payload").unwrap_or_default();
+        if self == Self::Session && payload.has(SESSION_ID) {
+            return Ending::Refused(error.to_owned());
+        }
+        Ending::Remote(failed_outcome(&start.task, OutcomeStatus::Failed, error))
+    }
+
+    fn summary(self, id: &str, answer: &Value) -> String {
+        let said = answer.get("output").and_then(|output| output.get("summary")?.as_str());
+        if let Some(said) = said.filter(|_| self == Self::Job) {
+            return said.to_owned();
+        }
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
+        let status = answer.get("status").and_then(Value::as_str).unwrap_or_default();
+        match self {
+            Self::Run => {
+                let count = |key| number(answer.get("counts").and_then(|counts| counts.get(key)));
+                let (completed, failed, cancelled) =
+                    (count("completed"), count("failed"), count("cancelled"));
+                let counts = format!("{completed} completed, {failed} failed, {cancelled} cancelled");
+                // A run with failures is never called a success alone (Q7b).
+                match answer.get("outcome").and_then(Value::as_str) {
+                    Some("partial") => format!("run {id}: partial, {counts}"),
+                    _ => format!("run {id}: {counts}"),
+                }
+            }
+            Self::Session => {
+                let (done, all) = (number(answer.get("completedFrames")), number(answer.get("totalFrames")));
+                // Nor is a session with skipped frames called completed alone (S23b).
+                match number(answer.get("skippedFrames")) {
+                    0 => format!("session {id}: {status}, {done} of {all} frames"),
+                    skipped => format!("session {id}: {status}, {done} of {all} frames, {skipped} skipped"),
+                }
+            }
+            Self::Job => format!("job {id}: {status}"),
+        }
+    }
+}
+
+/// The task's id; from the second time on that it is handed in with the attempt's number.
+fn numbered(start: &Start, separator: char) -> String {
+    match start.handed_in_as() {
+        1 => start.task.to_string(),
+        attempt => format!("{}{separator}{attempt}", start.task),
+    }
+}
+
+fn success(task: &Id, summary: &str) -> Outcome {
+    let status = OutcomeStatus::Success;
+    Outcome { status, document: document! {"task_id": task, "status": status.as_str(), "summary": summary} }
+}
+
 /// The longest wait without news before the state is fetched again.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -304,3 +453,5 @@ const CANCEL_MAX: Duration = Duration::from_secs(30);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// A job's payload and its output, and some.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
+const OUTPUT_BYTES_MAX: usize = 512 * 1024;
+const SESSION_ID: &str = "sessionId";

@@ -2,6 +2,8 @@
 
 use crate::HELD_BYTES_MAX;
 use muster_proof::json::{self, Kind};
+use serde::{Serialize, Serializer, ser::Error};
+use serde_json::value::RawValue;
 
 /// An object, each member as its own text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,19 +106,9 @@ impl Document {
         self
     }
 
-    /// Sets a member to a string.
-    pub fn set_text(&mut self, key: &str, text: &str) -> &mut Self {
-        self.set_raw(key, quoted(text))
-    }
-
-    /// Sets a member to an integer.
-    pub fn set_number(&mut self, key: &str, number: u64) -> &mut Self {
-        self.set_raw(key, number.to_string())
-    }
-
-    /// Sets a member to an object.
-    pub fn set_object(&mut self, key: &str, object: &Self) -> &mut Self {
-        self.set_raw(key, object.to_json())
+    /// Sets a member to a text, a number, another document and the like.
+    pub fn set(&mut self, key: &str, value: &(impl Serialize + ?Sized)) -> &mut Self {
+        self.set_raw(key, serde_json::to_string(value).expect("texts, numbers and documents are JSON"))
     }
 
     /// Sets a member to an array of objects.
@@ -152,6 +144,23 @@ impl Document {
     }
 }
 
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.to_json()).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// Makes a [`Document`] of its members, in this order.
+macro_rules! document {
+    ($($key:literal: $value:expr),* $(,)?) => {{
+        let mut document = $crate::Document::new();
+        $(document.set($key, &$value);)*
+        document
+    }};
+}
+
+pub(crate) use document;
+
 /// A string as JSON.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -166,7 +175,7 @@ mod tests {
     fn members_are_carried_verbatim() {
         let source = br#"{"z": 123456789012345678901234567890, "payload": {"a":1.0,"b":1e2,"s":"\u00e9\/"}, "a": null}"#;
         let mut document = Document::parse(source).unwrap();
-        document.set_text("a", "x\"\n");
+        document.set("a", "x\"\n");
         assert_eq!(
             document.to_json(),
             r#"{"z": 123456789012345678901234567890, "payload": {"a":1.0,"b":1e2,"s":"\u00e9\/"}, "a": "x\"\n"}"#

@@ -2,6 +2,7 @@
 
 use crate::{
     Document, FILE_BYTES_MAX, Fault, Folder, Id, Kind, Place, Series,
+    document::document,
     file::{NewMessage, stamp},
 };
 use jiff::Timestamp;
@@ -19,24 +20,20 @@ pub enum Emitted {
 /// Puts an event before the king; fills in what it may lack.
 pub fn emit(folder: &Folder, mut event: Document, now: Timestamp) -> Result<Emitted, Fault> {
     if !event.has("id") {
-        event.set_text("id", &unique(&event, now));
+        event.set("id", &unique(&event, now));
     }
-    if !event.has("repo") {
-        event.set_raw("repo", "null");
-    }
-    if !event.has("priority") {
-        event.set_text("priority", "normal");
-    }
-    if !event.has("created_at") {
-        event.set_text("created_at", &stamp(now));
-    }
-    if !event.has("status") {
-        event.set_text("status", "pending");
+    let defaults = document! {
+        "repo": (), "priority": "normal", "created_at": stamp(now), "status": "pending",
+    };
+    for key in defaults.keys() {
+        if !event.has(key) {
+            event.set_raw(key, defaults.raw(key).unwrap_or_default());
+        }
     }
     let id = event.text("id").ok_or_else(|| Fault::Invalid("id must be a string".to_owned()))?;
     let id = Id::parse(&id).map_err(|error| Fault::Invalid(format!("id: {error}")))?;
     check(Kind::Event, &event)?;
-    event.set_text("status", "pending");
+    event.set("status", "pending");
     if folder.find(Kind::Event, &id).is_some() || !folder.create(Place::EventsPending, &id, &event)? {
         return Ok(Emitted::Duplicate(id));
     }

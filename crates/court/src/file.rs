@@ -1,9 +1,9 @@
 //! The members of files that roles read and write, by name.
 
-use crate::{Document, Id, words::words};
+use crate::{Document, Id, document::document};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-words! {
+muster_model::words! {
     /// The priority of an event or a task.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Priority {
@@ -64,21 +64,16 @@ impl NewTask {
     /// The task as a file in `pending/`.
     #[must_use]
     pub fn document(&self, id: &Id, now: Timestamp) -> Document {
-        let mut document = Document::new();
-        document
-            .set_text("id", id.as_str())
-            .set_text("event_id", &self.event_id)
-            .set_text("target_general", &self.general)
-            .set_text("type", &self.kind)
-            .set_raw("payload", self.payload.as_str())
-            .set_text("priority", self.priority.word())
-            .set_text("created_at", &stamp(now))
-            .set_text("status", "pending");
+        let mut document = document! {
+            "id": id, "event_id": self.event_id, "target_general": self.general, "type": self.kind,
+            "payload": (), "priority": self.priority.as_str(), "created_at": stamp(now), "status": "pending",
+        };
+        document.set_raw("payload", self.payload.as_str());
         document
     }
 }
 
-words! {
+muster_model::words! {
     /// The type of a message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum MessageKind {
@@ -95,7 +90,7 @@ words! {
     }
 }
 
-words! {
+muster_model::words! {
     /// The urgency of a message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Urgency {
@@ -127,22 +122,15 @@ impl NewMessage {
     /// The message as a file in `pending/`.
     #[must_use]
     pub fn document(&self, id: &Id, now: Timestamp) -> Document {
-        let mut document = Document::new();
-        document
-            .set_text("id", id.as_str())
-            .set_text("type", self.kind.word())
-            .set_text("channel", &self.channel)
-            .set_text("urgency", self.urgency.word())
-            .set_text("content", &self.content)
-            .set_object("context", &self.context)
-            .set_text("created_at", &stamp(now))
-            .set_text("status", "pending");
-        document
+        document! {
+            "id": id, "type": self.kind.as_str(), "channel": self.channel, "urgency": self.urgency.as_str(),
+            "content": self.content, "context": self.context, "created_at": stamp(now), "status": "pending",
+        }
     }
 }
 
-words! {
-    /// The word for it.
+muster_model::words! {
+    /// The status of a result.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum OutcomeStatus {
         /// It was done.
@@ -197,13 +185,5 @@ pub(crate) fn reply_event(thread_ts: &str, ts: &str, payload: &Document) -> Docu
 
 /// An event that people made at Slack.
 pub(crate) fn slack_event(id: &str, kind: &str, priority: &str, payload: &Document) -> Document {
-    let mut event = Document::new();
-    event
-        .set_text("id", id)
-        .set_text("type", kind)
-        .set_text("source", "slack")
-        .set_raw("repo", "null")
-        .set_object("payload", payload)
-        .set_text("priority", priority);
-    event
+    document! {"id": id, "type": kind, "source": "slack", "repo": (), "payload": payload, "priority": priority}
 }

@@ -180,10 +180,18 @@ impl Folder {
             Err(Fault::Gone(_)) => Ok(None),
             Err(Fault::Invalid(reason)) => {
                 tracing::warn!(%id, place = place.path(), %reason, "a file was rejected");
-                self.reject(place, id.file_name().as_ref(), &reason).map(|()| None)
+                self.reject_file(place, id, &reason).map(|()| None)
             }
             Err(other) => Err(other),
         }
+    }
+
+    /// Reads a file; one that cannot be read now keeps no other waiting, and whoever looks next tries again.
+    pub(crate) fn read_or_wait(&self, place: Place, id: &Id) -> Option<Document> {
+        self.read_or_reject(place, id).unwrap_or_else(|fault| {
+            tracing::warn!(%id, place = place.path(), %fault, "a file cannot be read yet");
+            None
+        })
     }
 
     /// Writes a file whole, in place of the one that is there (C4).

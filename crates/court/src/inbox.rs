@@ -2,6 +2,7 @@
 
 use crate::{
     Document, Fault, Folder, Id, Place,
+    document::document,
     emit::{Emitted, emit},
     file::{instant, reply_event},
 };
@@ -98,12 +99,11 @@ fn event(task_id: &Id, question: &Document, text: &str, now: Timestamp) -> Resul
     let context = question.object("reply_context");
     let context =
         context.ok_or_else(|| Fault::Invalid(format!("the question of {task_id} has no reply_context")))?;
-    let mut payload = Document::new();
-    payload.set_text("text", text);
+    let mut payload = document! {"text": text};
     for key in ["channel", "thread_ts"] {
         payload.set_raw(key, question.raw(key).unwrap_or("null"));
     }
-    payload.set_object("reply_context", &context);
+    payload.set("reply_context", &context);
     let thread = question.text("thread_ts").unwrap_or_else(|| task_id.to_string());
     // As Slack would name a post of this moment, so that two answers in one second are two.
     let moment = format!("{}.{:06}", now.as_second(), now.subsec_microsecond());
@@ -122,15 +122,8 @@ mod tests {
             chamberlain::{Chamberlain, Sample},
             king::King,
         },
+        scene::{court, id, now},
     };
-
-    fn now() -> Timestamp {
-        "2026-02-07T10:00:00Z".parse().unwrap()
-    }
-
-    fn id(text: &str) -> Id {
-        Id::parse(text).unwrap()
-    }
 
     fn ask(folder: &Folder, task: &str, more: &str) {
         let text = format!(
@@ -144,8 +137,7 @@ mod tests {
     /// C14: questions are listed, the oldest first, with where they were asked.
     #[test]
     fn open_questions_are_listed() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let (_home, folder) = court();
         ask(&folder, "task-20260207-002", r#", "thread_ts": "1234.5678""#);
         ask(&folder, "task-20260207-001", "");
         std::fs::write(folder.path("state/questions/open/notes.txt"), "mine").unwrap();
@@ -160,8 +152,7 @@ mod tests {
     /// C8, C14: an answer without Slack is the event that a reply in the thread makes.
     #[test]
     fn an_answer_is_a_reply_event() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let (_home, folder) = court();
         ask(&folder, "task-20260207-001", "");
         ask(&folder, "task-20260207-002", r#", "thread_ts": "1234.5678""#);
         let text = "the \"first\"\n$(touch x) {0} %s";
@@ -212,8 +203,7 @@ mod tests {
     /// C14, C23: what is no answer, or answers nothing, is refused.
     #[test]
     fn other_answers_are_refused() {
-        let home = tempfile::tempdir().unwrap();
-        let folder = Folder::open(home.path()).unwrap();
+        let (_home, folder) = court();
         ask(&folder, "task-20260207-001", "");
         let task = id("task-20260207-001");
         assert!(matches!(reply(&folder, &id("task-20260207-009"), "x", now()), Err(ReplyError::NotFound(_))));

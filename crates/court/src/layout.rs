@@ -1,5 +1,6 @@
 //! Names and directories of files: a name can never leave its directory (C8, C23), and the directory is the state (C1, C2).
 
+use serde::Serialize;
 use std::{ffi::OsStr, fmt};
 
 /// The kind of a file.
@@ -124,7 +125,7 @@ impl Place {
 }
 
 /// The id of an event, a task, a message or a result: also the name of its file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Id(String);
 
 /// The reason why a text is not an id.

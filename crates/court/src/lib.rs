@@ -24,19 +24,18 @@ mod layout;
 mod presence;
 pub mod prune;
 pub mod roles;
+#[cfg(test)]
+mod scene;
 pub mod schema;
 mod sequence;
-mod wake;
-mod words;
 
-pub use clock::Clock;
+pub use clock::{Clock, Wake};
 pub use disk::{Fuse, Operation};
 pub use document::{Document, DocumentError};
 pub use folder::{Fault, Folder};
 pub use layout::{Id, IdError, Kind, Place};
 pub use presence::{RoleLock, RoleLockError};
 pub use sequence::Series;
-pub use wake::Wake;
 
 /// The largest file that is taken from anybody (C23).
 pub const FILE_BYTES_MAX: usize = 1024 * 1024;

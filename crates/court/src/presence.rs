@@ -2,6 +2,7 @@
 
 use crate::{
     Document, Folder, Id,
+    document::document,
     file::{instant, stamp},
     layout::{HEARTBEATS, LOCKS},
 };
@@ -114,11 +115,7 @@ impl Folder {
     ///
     /// Readers never see half of one (C4). But nothing here is durable, and what goes wrong is only logged: a lost heartbeat is followed by the next.
     pub fn beat(&self, role: &str, now: Timestamp) {
-        let mut document = Document::new();
-        document
-            .set_text("role", role)
-            .set_number("pid", u64::from(std::process::id()))
-            .set_text("at", &stamp(now));
+        let document = document! {"role": role, "pid": std::process::id(), "at": stamp(now)};
         let path = self.path(HEARTBEATS).join(role);
         let temporary = self.temporary(&path);
         let written = fs::write(&temporary, document.to_file()).and_then(|()| fs::rename(&temporary, &path));

@@ -19,6 +19,3 @@ pub struct Step<'a> {
     /// The time.
     pub now: Timestamp,
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,10 +3,7 @@
 //! Counted from the feed, so that nothing on the writer's path knows of it; in memory, since whoever wants history has the
 //! tables and `/metrics`. What is kept does not grow with what happens.
 
-mod ring;
-
 use muster_model::{RangeEnd, Timestamp};
-use ring::Ring;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{
     borrow::Cow,
@@ -281,5 +278,176 @@ const JOBS_ENDED: &str = "pool_jobs_ended";
 const DISSENTED: &str = "pool_worker_dissented";
 const COUNTED: [&str; 5] = [ATTEMPT_ENDED, RANGE_COMPLETED, RANGE_ENDED, JOBS_ENDED, DISSENTED];
 
+/// The newest `N` stretches, each with its number since the epoch.
+#[derive(Clone, Debug)]
+struct Ring<T, const N: usize> {
+    width_ms: i64,
+    slots: [(i64, T); N],
+}
+
+impl<T: Copy + Default, const N: usize> Ring<T, N> {
+    fn new(width_ms: i64) -> Self {
+        Self { width_ms, slots: [(i64::MIN, T::default()); N] }
+    }
+
+    /// The value of the stretch that a moment is in; none if newer ones took its place.
+    fn at(&mut self, at: Timestamp) -> Option<&mut T> {
+        let number = self.number(at);
+        let slot = &mut self.slots[place::<N>(number)];
+        if slot.0 < number {
+            *slot = (number, T::default());
+        }
+        (slot.0 == number).then_some(&mut slot.1)
+    }
+
+    /// The values of the stretches up to the one that `now` is in, oldest first.
+    fn up_to(&self, now: Timestamp) -> impl Iterator<Item = T> {
+        (self.first(now)..=self.number(now)).map(|number| {
+            let (held, value) = self.slots[place::<N>(number)];
+            if held == number { value } else { T::default() }
+        })
+    }
+
+    /// Start of the first of these stretches.
+    fn begin(&self, now: Timestamp) -> i64 {
+        self.first(now) * self.width_ms
+    }
+
+    fn first(&self, now: Timestamp) -> i64 {
+        self.number(now) - (N as i64 - 1)
+    }
+
+    fn number(&self, at: Timestamp) -> i64 {
+        at.0.div_euclid(self.width_ms)
+    }
+}
+
+fn place<const N: usize>(number: i64) -> usize {
+    usize::try_from(number.rem_euclid(N as i64)).expect("a remainder is not negative")
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn values(ring: &Ring<u32, 3>, now: i64) -> Vec<u32> {
+        ring.up_to(Timestamp(now)).collect()
+    }
+
+    #[test]
+    fn the_newest_stretches_are_kept() {
+        let mut ring = Ring::<u32, 3>::new(10);
+        for (at, value) in [(100, 1), (109, 2), (110, 3), (125, 4)] {
+            *ring.at(Timestamp(at)).unwrap() += value;
+        }
+        assert_eq!((values(&ring, 129), ring.begin(Timestamp(129))), (vec![3, 3, 4], 100));
+        *ring.at(Timestamp(130)).unwrap() = 9;
+        assert_eq!(values(&ring, 130), [3, 4, 9]);
+        assert!(ring.at(Timestamp(109)).is_none(), "it is over");
+        assert_eq!(values(&ring, 160), [0, 0, 0], "nothing happened since");
+    }
+
+    /// In the middle of a bucket and of a minute.
+    const NOW: Timestamp = Timestamp(1_000_025_000);
+
+    fn noted(entries: &[(&str, Value)]) -> Pulse {
+        let mut pulse = Pulse::new(Timestamp(0), 0);
+        for (kind, body) in entries {
+            pulse.note(1, kind, &body.to_string());
+        }
+        pulse
+    }
+
+    fn ended(at: i64, outcome: &str) -> (&'static str, Value) {
+        ("attempt_ended", json!({"at": at, "task": "t", "attempt": 1, "outcome": outcome}))
+    }
+
+    fn reasons(pulse: &Pulse, now: Timestamp) -> Vec<(String, u64, i64)> {
+        let failures = pulse.failures(now).into_iter();
+        failures
+            .map(|failure| {
+                (format!("{:?} {}", failure.contract, failure.reason), failure.count, failure.last_at)
+            })
+            .collect()
+    }
+
+    /// Q13: each contract's work stands in the stretch in which it was done.
+    #[test]
+    fn work_is_counted_where_it_was_done() {
+        let now = NOW.0;
+        let pulse = noted(&[
+            ended(now, "succeeded"),
+            ended(now - 10_000, "succeeded"),
+            ended(now - 10_000, "adb_offline"),
+            ended(now - 10_000, "cancelled"),
+            ("range_completed", json!({"at": now, "session": "s", "frameRange": [100, 350]})),
+            ("range_completed", json!({"at": now, "session": "s", "frameRange": [350, 351]})),
+            ("pool_jobs_ended", json!({"at": now, "completed": [1, 2, 3], "failed": [4], "cancelled": [5]})),
+            ("task_leased", json!({"at": now})),
+            ("attempt_ended", json!({"outcome": "succeeded"})),
+            ("attempt_ended", json!("nonsense")),
+        ]);
+        let throughput = pulse.throughput(NOW);
+        assert_eq!((throughput.bucket_ms, throughput.from), (10_000, 1_000_020_000 - 59 * 10_000));
+        assert_eq!(throughput.tasks_ok.len(), 60);
+        assert_eq!(throughput.tasks_ok[57..], [0, 1, 1]);
+        assert_eq!(throughput.tasks_failed[57..], [0, 1, 0]);
+        assert_eq!(throughput.frames[58..], [0, 251]);
+        assert_eq!(throughput.jobs_ok[58..], [0, 3]);
+        assert_eq!(throughput.jobs_failed[58..], [0, 1]);
+        let later = pulse.throughput(Timestamp(now + 590_000));
+        assert_eq!(later.tasks_ok[..2], [1, 0], "ten minutes later it leaves");
+        assert_eq!(pulse.throughput(Timestamp(now + 600_000)).tasks_ok, [0; 60]);
+    }
+
+    /// Q13: what went wrong in the last hour, most frequent first, with the contract and one word; what people stopped did not.
+    #[test]
+    fn failures_are_counted_by_reason() {
+        let now = NOW.0;
+        let pulse = noted(&[
+            ended(now - 3_700_000, "timed_out"),
+            ended(now - 60_000, "timed_out"),
+            ended(now - 1, "adb_offline"),
+            ended(now - 2, "adb_offline"),
+            ended(now, "cancelled"),
+            ("range_ended", json!({"at": now, "end": "worker_lost"})),
+            ("range_ended", json!({"at": now, "end": RangeEnd::SessionEnded.as_str()})),
+            ("range_ended", json!({"at": now, "end": RangeEnd::Retired.as_str()})),
+            ("pool_jobs_ended", json!({"at": now, "failed": [4, 5, 6]})),
+            ("pool_worker_dissented", json!({"at": now, "worker": 1})),
+        ]);
+        let expected = [
+            ("Pool job_failed", 3, now),
+            ("Nodes adb_offline", 2, now - 1),
+            ("Sessions worker_lost", 1, now),
+            ("Pool outvoted", 1, now),
+            ("Nodes timed_out", 1, now - 60_000),
+        ];
+        assert_eq!(reasons(&pulse, NOW), expected.map(|(what, count, at)| (what.to_owned(), count, at)));
+        assert!(reasons(&pulse, Timestamp(now + 3_700_000)).is_empty());
+    }
+
+    /// I9: however many reasons there are, a bounded number is kept; those of long ago make place.
+    #[test]
+    fn reasons_do_not_grow() {
+        let mut pulse = Pulse::new(Timestamp(0), 0);
+        let mut note = |at: i64, reason: String| {
+            let (kind, body) = ended(at, &reason);
+            pulse.note(1, kind, &body.to_string());
+            pulse.failures.len()
+        };
+        for n in 0..1_000 {
+            assert!(note(NOW.0, format!("reason_{n}")) <= REASONS_MAX + 1);
+        }
+        note(NOW.0, "x".repeat(REASON_BYTES_MAX + 1));
+        assert_eq!(note(NOW.0 + 7_200_000, "fresh".to_owned()), 1);
+        let mut full = Pulse::new(Timestamp(0), 0);
+        for n in 0..100 {
+            full.note_failure(Contract::Nodes, &format!("reason_{n}"), NOW);
+        }
+        assert_eq!(reasons(&full, NOW)[0].0, "Nodes other");
+        assert_eq!(reasons(&full, NOW)[0].1, 100 - REASONS_MAX as u64);
+        assert_eq!(full.failures(NOW).len(), SHOWN_MAX);
+    }
+}

@@ -143,7 +143,7 @@ impl Engine {
     /// Names in a scope that nobody has yet (Q6).
     #[must_use]
     pub fn strangers(&self, scope: &Scope) -> Strangers {
-        crate::devices::strangers::strangers(&self.state, scope)
+        crate::devices::rule::eligible::strangers(&self.state, scope)
     }
 
     /// Supply of these workers: running devices and target (Q21).

@@ -62,7 +62,7 @@ impl Planted {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         let wire = WireMutant::ALL.iter().copied().map(Self::Wire);
-        Mutant::ALL.into_iter().map(Self::Engine).chain(wire).chain(AROUND)
+        Mutant::ALL.iter().copied().map(Self::Engine).chain(wire).chain(AROUND)
     }
 
     /// Its name.

@@ -223,12 +223,20 @@ impl World {
     }
 
     fn is_quiet(&self) -> bool {
-        self.coordinator.life().is_some_and(|life| life.is_idle())
-            && self.scene.checker.is_quiet()
-            && self.is_farm_quiet()
-            && self.is_pool_quiet()
-            && self.clients.is_quiet()
-            && self.nodes.iter().all(|node| node.program().is_quiet())
+        self.restless().is_empty()
+    }
+
+    /// Parts of the world that still have something to do.
+    fn restless(&self) -> Vec<&'static str> {
+        let parts = [
+            ("coordinator", self.coordinator.life().is_some_and(|life| life.is_idle())),
+            ("runs", self.scene.checker.is_quiet()),
+            ("sessions", self.is_farm_quiet()),
+            ("pool", self.is_pool_quiet()),
+            ("clients", self.clients.is_quiet()),
+            ("nodes", self.nodes.iter().all(|node| node.program().is_quiet())),
+        ];
+        parts.iter().filter(|(_, is_quiet)| !is_quiet).map(|(part, _)| *part).collect()
     }
 
     /// Whether every job that somebody could do has ended, and every result is where it belongs.
@@ -382,8 +390,12 @@ impl World {
 
     /// What keeps the world from coming to rest.
     fn unrest(&mut self) -> String {
-        let mut words =
-            vec![self.scene.checker.unrest(), self.farm.director.unrest(), self.pool.patron.unrest()];
+        let mut words = vec![
+            format!("not quiet: {:?}", self.restless()),
+            self.scene.checker.unrest(),
+            self.farm.director.unrest(),
+            self.pool.patron.unrest(),
+        ];
         for place in self.places() {
             words.extend(self.at(place).map(|(program, _)| format!("{place:?}: {}", program.unrest())));
         }

@@ -44,8 +44,10 @@ pub use jwt::{Claims, Signer};
 pub use kept::Kept;
 pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
-pub use metrics::{Gather, Metrics};
-pub use muster_problem::{Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, read_json, schema};
+pub use metrics::{Encode, Gather, Metrics};
+pub use muster_problem::{
+    Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, read_json, schema,
+};
 pub use params::{Params, PathText};
 pub use peer::Peer;
 pub use reason::REASON;

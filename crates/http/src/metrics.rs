@@ -33,6 +33,9 @@ pub struct Metrics {
 /// Looks up what a collector will show: some counts only the writer knows, and it must be asked.
 pub type Gather = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
+/// Writes counts out of a value.
+pub type Encode<T> = fn(&T, DescriptorEncoder<'_>) -> Result<(), fmt::Error>;
+
 impl Metrics {
     /// Nothing counted yet.
     #[must_use]
@@ -57,6 +60,38 @@ impl Metrics {
     /// Has something looked up each time before the counts are shown.
     pub fn gather_with(&self, gather: Gather) {
         self.gatherers.lock().unwrap_or_else(PoisonError::into_inner).push(gather);
+    }
+
+    /// Adds counts that are written out of a value; returns the value, which begins empty.
+    pub fn show<T: Clone + Default + Send + 'static>(&self, encode: Encode<T>) -> Arc<Mutex<T>> {
+        let latest = Arc::new(Mutex::new(T::default()));
+        let shown = ShownCounts { latest: Arc::clone(&latest), encode };
+        self.register(|registry| registry.register_collector(Box::new(shown)));
+        latest
+    }
+
+    /// Adds counts that only memory knows; it is asked each time before they are shown. Without a reply in time, the
+    /// last one is shown again. Where another server leads there is nothing to show.
+    pub fn watch<T, F>(&self, coordinator: &Coordinator, ask: fn(Coordinator) -> F, encode: Encode<T>)
+    where
+        T: Clone + Default + Send + 'static,
+        F: Future<Output = Option<T>> + Send + 'static,
+    {
+        let (coordinator, latest) = (coordinator.clone(), self.show(encode));
+        self.gather_with(Arc::new(move || {
+            let (coordinator, latest) = (coordinator.clone(), Arc::clone(&latest));
+            Box::pin(async move {
+                let counted = match coordinator.lead() {
+                    Lead::There { .. } => Some(T::default()),
+                    Lead::Here { .. } | Lead::Nowhere => {
+                        tokio::time::timeout(PATIENCE, ask(coordinator)).await.ok().flatten()
+                    }
+                };
+                if let Some(counted) = counted {
+                    *latest.lock().unwrap_or_else(PoisonError::into_inner) = counted;
+                }
+            })
+        }));
     }
 
     /// Everything counted so far, as OpenMetrics text, once everything was looked up.
@@ -126,6 +161,25 @@ struct RouteLabels {
     method: &'static str,
 }
 
+/// Counts out of the latest value.
+struct ShownCounts<T> {
+    latest: Arc<Mutex<T>>,
+    encode: Encode<T>,
+}
+
+impl<T: Clone + Send + 'static> Collector for ShownCounts<T> {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (self.encode)(&latest, encoder)
+    }
+}
+
+impl<T> fmt::Debug for ShownCounts<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShownCounts")
+    }
+}
+
 /// Reads the writer's counts whenever somebody looks.
 pub(crate) struct WriterCounts(pub(crate) Coordinator);
 
@@ -173,6 +227,9 @@ impl fmt::Debug for WriterCounts {
 }
 
 type Count<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+/// A scraper waits for seconds; a server that is starting takes longer than this.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// From one commit (a millisecond or so) to the longest poll.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 30.0];

@@ -52,21 +52,6 @@ mod tests {
         cameras(&table, &fragments.iter().map(|(_, frames)| *frames).collect::<Vec<_>>())
     }
 
-    /// S21: each camera once, in order of first appearance, in the words of its first appearance.
-    #[test]
-    fn each_camera_is_listed_once() {
-        let fragments = [
-            (r#"[{"id": "a", "fov": 1.50}, {"id": "b"}]"#, 1),
-            (r#"[{"id":"lost"}]"#, 0),
-            (r#"[{"fov":1.5,"id":"\u0061"},{"id":"c"},{"id":"c"}]"#, 1),
-            (r#"[{"id": "a", "fov": 1.50}, {"id": "b"}]"#, 1),
-        ];
-        assert_eq!(
-            cameras_of(&fragments).iter().map(|text| &**text).collect::<Vec<_>>(),
-            [r#"{"id":"a","fov":1.50}"#, r#"{"id":"b"}"#, r#"{"id":"c"}"#]
-        );
-    }
-
     /// S21: integers beyond 64 bits stay what they are; a whole number and a fraction are two cameras.
     #[test]
     fn numbers_are_compared_exactly() {

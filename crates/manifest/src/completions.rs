@@ -1,16 +1,13 @@
 //! `completions.jsonl`: the parts of completions that no fragment has (S21). The server writes it, the merge reads it.
 
 use crate::{
-    json::{self, JsonError, Opaque, compact},
+    json::{compact, read_object},
     merge::{FileRefusal, Refused, Source, Unreadable},
     name::is_chunk,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::{
-    collections::{HashMap, hash_map},
-    marker::PhantomData,
-};
+use std::collections::{HashMap, hash_map};
 
 /// One line of `completions.jsonl`: the files and metrics that a worker submitted with a range.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -43,13 +40,7 @@ impl CompletionLine {
     /// # Errors
     /// If it is not strict JSON or a field is wrong.
     pub fn parse(line: &[u8]) -> Result<Self, CompletionError> {
-        if !line.trim_ascii_start().starts_with(b"{") {
-            // serde would read a list as the fields in their order.
-            return Err(CompletionError::Json("it must be an object".to_owned()));
-        }
-        let read: Self = json::read(line, PhantomData::<Opaque>)
-            .and_then(|_| serde_json::from_slice(line).map_err(JsonError::from))
-            .map_err(|error| CompletionError::Json(error.to_string()))?;
+        let read: Self = read_object(line).map_err(CompletionError::Json)?;
         match read.global_id_chunk_id {
             chunk if is_chunk(chunk) => Ok(read),
             chunk => Err(CompletionError::Chunk(chunk)),

@@ -1,8 +1,11 @@
 //! Strict JSON: no key twice in one object, and a limit on nesting.
 
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, collections::BTreeSet, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt, marker::PhantomData};
 
 /// The reason why a text cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +27,20 @@ pub(crate) fn read<'de, T>(
     seed: impl DeserializeSeed<'de, Value = T>,
 ) -> Result<T, JsonError> {
     read_nested(bytes, DEPTH_MAX, seed)
+}
+
+/// Reads an object, strictly, into a type that serde derives.
+///
+/// # Errors
+/// Describes the fault: it is not strict JSON, or a field is wrong.
+pub(crate) fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        // serde would read a list as the fields in their order.
+        return Err("it must be an object".to_owned());
+    }
+    read(bytes, PhantomData::<Opaque>)
+        .and_then(|_| serde_json::from_slice(bytes).map_err(JsonError::from))
+        .map_err(|error| error.to_string())
 }
 
 /// Reads a document like [`read`], with a limit on nesting of its own.
@@ -159,31 +176,8 @@ impl<'de> Visitor<'de> for Opaque {
 }
 
 /// A key, borrowed from the text where it has no escapes.
-struct Key<'de>(Cow<'de, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(KeyText)
-    }
-}
-
-struct KeyText;
-
-impl<'de> Visitor<'de> for KeyText {
-    type Value = Key<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Key<'de>, E> {
-        Ok(Key(Cow::Borrowed(key)))
-    }
-
-    fn visit_str<E: Error>(self, key: &str) -> Result<Key<'de>, E> {
-        Ok(Key(Cow::Owned(key.to_owned())))
-    }
-}
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Counts brackets outside strings. A parser sees the same brackets, up to the first fault, where it stops.
 fn is_too_deep(text: &[u8], depth_max: u32) -> bool {
@@ -210,7 +204,6 @@ pub(crate) const DEPTH_MAX: u32 = 128;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::marker::PhantomData;
 
     fn is_read(text: &str) -> bool {
         read(text.as_bytes(), PhantomData::<Opaque>).is_ok()

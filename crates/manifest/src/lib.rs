@@ -10,37 +10,28 @@
 
 mod cameras;
 mod completions;
-mod directory;
 mod folder;
 mod fragment;
-mod given_up;
 mod json;
-mod memory;
 mod merge;
-mod moment;
 mod name;
-mod names;
 mod number;
-mod number_tree;
 mod paths;
 mod range;
 mod recall;
 mod session;
 mod sweep;
 mod table;
-mod tally;
 mod time_order;
 mod totals;
-mod validation;
 mod verify;
 
 pub use completions::{COMPLETIONS, CompletionError, CompletionLine};
-pub use directory::{LOG, MANIFEST, SESSION, merge_directory};
+pub use folder::{LOG, MANIFEST, SESSION, merge_directory};
 pub use fragment::{Fragment, Refusal};
-pub use memory::Memory;
 pub use merge::{
-    FileRefusal, MergeError, MergeOptions, MergeReport, Merged, Progress, Refused, Source, Take, TakeLine,
-    Unreadable, Warning, merge,
+    FileRefusal, Memory, MergeError, MergeOptions, MergeReport, Merged, Progress, Refused, Source, Take,
+    TakeLine, Unreadable, Warning, merge,
 };
 pub use name::{FragmentName, NameError, is_worker_id};
 pub use range::{FRAME_MAX, FrameRange};

@@ -2,22 +2,19 @@
 
 mod document;
 mod intake;
-mod log;
 
 pub use intake::{FileRefusal, Refused, Unreadable};
 
 use crate::{
     cameras::cameras,
-    completions::Completions,
-    given_up::skip_given_up,
+    completions::{COMPLETIONS, Completions},
     range::FrameRange,
     recall::Recalled,
     session::{Replay, Session, is_total},
-    sweep::{Coverage, OVERLAP_CHUNKS_MAX, Overlap, sweep},
+    sweep::{Coverage, OVERLAP_CHUNKS_MAX, Overlap, skip_given_up, sweep},
     table::Table,
-    tally::{Tally, surviving_frames, tally},
     time_order::{ReorderedRange, Skipped, TimeSpans},
-    validation::Validation,
+    totals::{Tally, Validation, surviving_frames, tally},
 };
 use intake::Intake;
 use muster_artifacts::ContentHash;
@@ -310,4 +307,41 @@ fn other_warnings(session: &Session, options: &MergeOptions<'_>, coverage: &Cove
         ));
     }
     warnings
+}
+
+/// Files in memory, in their order of insertion. One of them may be [`COMPLETIONS`].
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    files: Vec<(String, Vec<u8>)>,
+    places: HashMap<String, usize>,
+}
+
+impl FromIterator<(String, Vec<u8>)> for Memory {
+    fn from_iter<T: IntoIterator<Item = (String, Vec<u8>)>>(files: T) -> Self {
+        let files: Vec<_> = files.into_iter().collect();
+        let places = files.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect();
+        Self { files, places }
+    }
+}
+
+impl Source for Memory {
+    fn count(&mut self) -> io::Result<usize> {
+        Ok(self.files.len())
+    }
+
+    fn each(&mut self, take: &mut Take<'_>) -> io::Result<()> {
+        self.files.iter().for_each(|(name, bytes)| take(name, Ok(bytes)));
+        Ok(())
+    }
+
+    fn again(&mut self, file: &str) -> io::Result<Vec<u8>> {
+        let place = self.places.get(file).ok_or(io::ErrorKind::NotFound)?;
+        Ok(self.files[*place].1.clone())
+    }
+
+    fn completions(&mut self, take: &mut TakeLine<'_>) {
+        let Some(place) = self.places.get(COMPLETIONS) else { return };
+        let lines = self.files[*place].1.split_inclusive(|byte| *byte == b'\n');
+        lines.for_each(|line| take(Ok(line.strip_suffix(b"\n").unwrap_or(line))));
+    }
 }

@@ -1,4 +1,4 @@
-//! What the file of a fragment is called (S21).
+//! Names of fragments' files (S21).
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct FragmentName {
     chunk: Option<u64>,
 }
 
-/// Why a text does not name a fragment.
+/// The reason why a text does not name a fragment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// The worker's id is not one.
@@ -85,7 +85,7 @@ pub(crate) fn write(f: &mut fmt::Formatter<'_>, worker: &str, chunk: Option<u64>
     }
 }
 
-/// Whether a text is a worker's id (S1).
+/// Returns true if a text is a worker's id (S1).
 #[must_use]
 pub fn is_worker_id(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
@@ -94,7 +94,7 @@ pub fn is_worker_id(text: &str) -> bool {
         && text.bytes().all(is_inner)
 }
 
-/// Whether a number is a chunk's id: they count up from 1 and end before 2^63 (S12, S13).
+/// Returns true if a number is a chunk's id: they count up from 1 and end before 2^63 (S12, S13).
 pub(crate) const fn is_chunk(chunk: u64) -> bool {
     chunk >= 1 && chunk <= i64::MAX as u64
 }

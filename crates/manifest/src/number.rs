@@ -1,7 +1,14 @@
-//! Numbers of statistics and their sums. Whole numbers stay whole and exact.
+//! Numbers of statistics: how they are read out of nested objects, and their sums. Whole numbers stay whole and exact.
 
-use serde::{Serialize, Serializer};
-use std::cmp::Ordering;
+use crate::{
+    json::{Opaque, members},
+    paths::Paths,
+};
+use serde::{
+    Serialize,
+    de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor},
+};
+use std::{cmp::Ordering, fmt};
 
 /// A number of a fragment.
 #[derive(Clone, Copy, Debug)]
@@ -133,17 +140,94 @@ impl Sum {
 }
 
 /// A sum in a manifest.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Total {
     Whole(i128),
     Fraction(f64),
 }
 
-impl Serialize for Total {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Whole(value) => to.serialize_i128(*value),
-            Self::Fraction(value) => to.serialize_f64(*value),
+/// A number, or an object of such trees. `take` gets each number with its path.
+pub(crate) struct NumberTree<'a, T> {
+    pub(crate) paths: &'a mut Paths,
+    /// The path of this value.
+    pub(crate) path: u32,
+    pub(crate) take: &'a mut T,
+    pub(crate) others: Others,
+}
+
+/// The treatment of values that are neither numbers nor objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    Refuse,
+    Skip,
+}
+
+impl<'de, T: FnMut(u32, Number)> DeserializeSeed<'de> for NumberTree<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de, T: FnMut(u32, Number)> Visitor<'de> for NumberTree<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or an object of numbers")
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        (self.take)(self.path, Number::Whole(value));
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        (self.take)(self.path, Number::Negative(value));
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        if !value.is_finite() {
+            return Err(E::custom("number out of range"));
+        }
+        (self.take)(self.path, Number::Fraction(value));
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { paths, path: parent, take, others } = self;
+        members(&mut map, |key, map| {
+            let path = paths.number(parent, key);
+            map.next_value_seed(NumberTree { paths: &mut *paths, path, take: &mut *take, others })
+        })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.other(Unexpected::Unit)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.other(Unexpected::Bool(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.other(Unexpected::Str(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.other(Unexpected::Seq)?;
+        while items.next_element::<Opaque>()?.is_some() {}
+        Ok(())
+    }
+}
+
+impl<T: FnMut(u32, Number)> NumberTree<'_, T> {
+    fn other<E: Error>(&self, found: Unexpected<'_>) -> Result<(), E> {
+        match self.others {
+            Others::Skip => Ok(()),
+            Others::Refuse => Err(E::invalid_type(found, &"a number or an object of numbers")),
         }
     }
 }

@@ -62,20 +62,21 @@ impl Paths {
 
     /// Adds all paths of another set. Item `n` of the result is the number here of the path with number `n` there.
     pub(crate) fn adopt(&mut self, other: &Self) -> Vec<u32> {
-        let mut numbers: Vec<u32> = Vec::with_capacity(other.nodes.len());
-        for Node { parent, key } in &other.nodes {
-            let parent = if *parent == TOP { TOP } else { numbers[*parent as usize] };
-            numbers.push(self.number(parent, key));
-        }
-        numbers
+        let numbers = other.translated(|parent, key| Some(self.number(parent, key)));
+        numbers.expect("a new path gets a number")
     }
 
     /// Returns the same as [`Paths::adopt`] and adds nothing; none if a path is not known here.
     pub(crate) fn numbers_of(&self, other: &Self) -> Option<Vec<u32>> {
-        let mut numbers: Vec<u32> = Vec::with_capacity(other.nodes.len());
-        for Node { parent, key } in &other.nodes {
+        other.translated(|parent, key| self.known(parent, key))
+    }
+
+    /// Returns the number elsewhere of each path, as `number_of` tells by the number of its parent there and its key.
+    fn translated(&self, mut number_of: impl FnMut(u32, &str) -> Option<u32>) -> Option<Vec<u32>> {
+        let mut numbers: Vec<u32> = Vec::with_capacity(self.nodes.len());
+        for Node { parent, key } in &self.nodes {
             let parent = if *parent == TOP { TOP } else { numbers[*parent as usize] };
-            numbers.push(self.known(parent, key)?);
+            numbers.push(number_of(parent, key)?);
         }
         Some(numbers)
     }

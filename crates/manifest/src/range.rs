@@ -22,19 +22,19 @@ impl FrameRange {
         if start < end && end <= FRAME_MAX { Some(Self { start, end }) } else { None }
     }
 
-    /// How many frames.
+    /// Returns the number of frames.
     #[must_use]
     pub const fn frames(self) -> u64 {
         self.end - self.start
     }
 
-    /// Whether a frame is one of them.
+    /// Returns true if a frame is one of them.
     #[must_use]
     pub const fn has(self, frame: u64) -> bool {
         self.start <= frame && frame < self.end
     }
 
-    /// Whether all frames of another are among them.
+    /// Returns true if all frames of another are among them.
     #[must_use]
     pub const fn covers(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end

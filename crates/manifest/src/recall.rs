@@ -3,11 +3,11 @@
 use crate::{
     fragment::{Fragment, Frames},
     merge::{MergeError, Source},
-    moment::Span,
     number::Sum,
     range::FrameRange,
     sweep::Piece,
     table::{Entry, Table},
+    time_order::Span,
 };
 use muster_artifacts::ContentHash;
 use std::collections::{BTreeMap, HashMap};

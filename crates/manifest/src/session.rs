@@ -1,11 +1,10 @@
 //! `session.json`: what the server knows about a session and no fragment has (S21, S24).
 
 use crate::{
-    json::{self, JsonError, Opaque},
+    json::read_object,
     range::{FRAME_MAX, FrameRange},
 };
 use serde::{Deserialize, Serialize};
-use std::marker::PhantomData;
 
 /// The content of `session.json`. Every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,27 +64,17 @@ impl Session {
     /// # Errors
     /// If it is not strict JSON or a field is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Self, SessionError> {
-        if !bytes.trim_ascii_start().starts_with(b"{") {
-            // serde would read a list as the fields in their order.
-            return Err(SessionError::Json("it must be an object".to_owned()));
+        let session: Self = read_object(bytes).map_err(SessionError::Json)?;
+        match session.total_frames {
+            Some(frames) if !is_total(frames) => Err(SessionError::TotalFrames(frames)),
+            _ => Ok(session),
         }
-        json::read(bytes, PhantomData::<Opaque>)
-            .and_then(|_| serde_json::from_slice::<Self>(bytes).map_err(JsonError::from))
-            .map_err(|error| SessionError::Json(error.to_string()))?
-            .checked()
     }
 
     /// Returns the text of `session.json`.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a session has only text keys")
-    }
-
-    fn checked(self) -> Result<Self, SessionError> {
-        match self.total_frames {
-            Some(frames) if !is_total(frames) => Err(SessionError::TotalFrames(frames)),
-            _ => Ok(self),
-        }
     }
 }
 

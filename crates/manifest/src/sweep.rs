@@ -1,21 +1,27 @@
-//! Who covers which frames: one walk over all beginnings and ends, in the order of the frames (S22, S24).
+//! Coverage of frames by fragments: one walk over all beginnings and ends, in the order of the frames (S22, S24). Frames that the
+//! server gave up are skipped with the server's reason and are no gap (S26b).
 //!
 //! At every moment of the walk the fragments that cover the current frame stand in a tree by rank, so that n fragments
-//! cost n log n, however many of them overlap. What a fragment lost is what of its range it did not win.
+//! cost n log n, however many of them overlap. A fragment lost the part of its range that it did not win.
 
-use crate::{range::FrameRange, session::Replay, table::Entry};
+use crate::{
+    range::FrameRange,
+    session::{GivenUpRange, Replay},
+    table::Entry,
+    time_order::Skipped,
+};
 use serde::Serialize;
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap, HashSet},
 };
 
-/// Which frames have which fragment.
+/// The fragments of all frames.
 #[derive(Debug, Default)]
 pub(crate) struct Coverage {
-    /// What survives, sorted and disjoint.
+    /// The surviving pieces, sorted and disjoint.
     pub(crate) pieces: Vec<Piece>,
-    /// What was superseded, sorted.
+    /// The superseded parts, sorted.
     pub(crate) drops: Vec<Replay>,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) gaps: Vec<FrameRange>,
@@ -51,7 +57,7 @@ pub(crate) fn sweep(entries: &[Entry], retired: &HashSet<u64>, end: Option<u64>)
     Coverage { drops: lost(entries, &pieces), gaps: uncovered(&pieces, end), pieces, overlaps }
 }
 
-/// Who goes first where several cover a frame: what was not retired, then what was made anew, then the larger chunk.
+/// The order of fragments that cover one frame: not retired ones first, then replays, then the larger chunk.
 /// Chunks differ, so two never rank alike.
 type Rank = (bool, bool, u64);
 
@@ -131,7 +137,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What of every fragment's range is not among the pieces.
+/// Lists the part of every fragment's range that is not among the pieces.
 fn lost(entries: &[Entry], pieces: &[Piece]) -> Vec<Replay> {
     let mut drops = Vec::new();
     let mut drop = |entry: &Entry, start, end| {
@@ -156,6 +162,46 @@ fn uncovered(pieces: &[Piece], end: u64) -> Vec<FrameRange> {
     let ends = std::iter::once(0).chain(pieces.iter().map(|piece| piece.range.end));
     let begins = pieces.iter().map(|piece| piece.range.start).chain(std::iter::once(end));
     ends.zip(begins).filter_map(|(start, end)| FrameRange::new(start, end)).collect()
+}
+
+/// Moves the given-up parts of the gaps to the skipped frames. Where entries overlap, the first in frame order counts.
+pub(crate) fn skip_given_up(gaps: &mut Vec<FrameRange>, given_up: &[GivenUpRange]) -> Vec<Skipped> {
+    let given_up = disjoint(given_up);
+    let mut given_up = given_up.iter().peekable();
+    let (mut skipped, mut remaining) = (Vec::new(), Vec::new());
+    for gap in gaps.iter() {
+        let mut at = gap.start;
+        while let Some((range, reason)) = given_up.peek() {
+            if range.start >= gap.end {
+                break;
+            }
+            if let Some(part) = FrameRange::new(range.start.max(at), range.end.min(gap.end)) {
+                remaining.extend(FrameRange::new(at, part.start));
+                skipped.push(Skipped { frame_range: part, reason: (*reason).to_owned(), chunk_id: None });
+                at = part.end;
+            }
+            if range.end > gap.end {
+                break;
+            }
+            given_up.next();
+        }
+        remaining.extend(FrameRange::new(at, gap.end));
+    }
+    *gaps = remaining;
+    skipped
+}
+
+/// Sorts the entries and cuts off what an earlier entry already has.
+fn disjoint(given_up: &[GivenUpRange]) -> Vec<(FrameRange, &str)> {
+    let mut sorted: Vec<&GivenUpRange> = given_up.iter().collect();
+    sorted.sort_unstable();
+    let mut at = 0;
+    let mut cut = |entry: &GivenUpRange| {
+        let range = FrameRange::new(entry.frame_range.start.max(at), entry.frame_range.end)?;
+        at = range.end;
+        Some(range)
+    };
+    sorted.into_iter().filter_map(|entry| Some((cut(entry)?, entry.reason.as_str()))).collect()
 }
 
 /// No session tries a range so often; without a bound, fragments nested in each other would cost their number squared.

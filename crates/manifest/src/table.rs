@@ -2,15 +2,18 @@
 
 use crate::{
     fragment::Fragment,
-    moment::Span,
     name::{self, FragmentName},
-    names::Names,
     number::{Number, Sum},
     paths::Paths,
     range::FrameRange,
+    time_order::Span,
 };
 use muster_artifacts::ContentHash;
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
 
 /// All fragments. [`Table::settle`] sorts them by their frames.
 #[derive(Debug, Default)]
@@ -164,6 +167,32 @@ impl Table {
 impl fmt::Display for FileName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         name::write(f, self.worker, self.chunk)
+    }
+}
+
+/// Texts and the small numbers that stand for them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    numbers: HashMap<Arc<str>, u32>,
+    texts: Vec<Arc<str>>,
+}
+
+impl Names {
+    /// Returns the number of a text, a new one for a new text.
+    pub(crate) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.texts.len()).expect("no memory holds four billion texts");
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    /// Returns the text of a number.
+    pub(crate) fn text(&self, number: u32) -> &str {
+        &self.texts[number as usize]
     }
 }
 

@@ -1,10 +1,14 @@
-//! Sums as the manifest shows them: nested in the same way as the numbers that were summed.
+//! Sums of statistics and validation summaries, nested in the same way as the numbers that were summed (S21, S22).
 
 use crate::{
-    number::{Sum, Total},
+    json,
+    number::{NumberTree, Others, Sum, Total},
     paths::{Paths, TOP},
+    recall::Recalled,
+    sweep::Piece,
+    table::Table,
 };
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The sums of numbers in nested objects, in the order of their keys.
@@ -18,7 +22,8 @@ pub(crate) struct Totals {
 }
 
 /// A member of an object of sums.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Member {
     Total(Total),
     Object(BTreeMap<Box<str>, Member>),
@@ -46,15 +51,6 @@ impl Totals {
             format!("{field}: the sum of {name} is too large for a number; it was left out of the totals")
         });
         mixed.chain(too_large)
-    }
-}
-
-impl Serialize for Member {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Total(total) => total.serialize(to),
-            Self::Object(members) => members.serialize(to),
-        }
     }
 }
 
@@ -109,6 +105,89 @@ impl Builder<'_> {
     }
 }
 
+/// The statistics of the surviving frames.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    pub(crate) totals: Totals,
+    /// True if any of them is not exact.
+    pub(crate) is_estimated: bool,
+}
+
+/// Sums the statistics. A whole fragment counts with its own statistics. A part counts with those of its listed frames;
+/// a statistic that no frame has counts in proportion to the surviving frames.
+///
+/// Fractions are added in the order of the table and then of the pieces. Both orders follow from the frames alone, so
+/// the sums do not depend on the order of the input, to the last bit.
+pub(crate) fn tally(table: &Table, recalled: &Recalled, pieces: &[Piece], surviving_frames: &[u64]) -> Tally {
+    let mut sums: BTreeMap<u32, Sum> = BTreeMap::new();
+    let mut is_estimated = false;
+    for (place, surviving) in
+        (0_u32..).zip(surviving_frames.iter().copied()).filter(|(_, frames)| *frames > 0)
+    {
+        let entry = &table.entries()[place as usize];
+        is_estimated |= entry.is_estimated;
+        for (path, number) in table.values(entry) {
+            let sum = sums.entry(path).or_default();
+            if surviving == entry.range.frames() {
+                sum.add(number);
+            } else if !recalled.has_frames_with(place, path) {
+                sum.add_share(number, surviving, entry.range.frames());
+                is_estimated = true;
+            }
+        }
+    }
+    for detail in pieces.iter().filter_map(|piece| recalled.detail(piece)) {
+        for (path, sum) in &detail.sums {
+            sums.entry(*path).or_default().add_sum(sum);
+        }
+    }
+    Tally { totals: Totals::of(&table.paths, &sums), is_estimated }
+}
+
+/// Counts the surviving frames of each entry.
+pub(crate) fn surviving_frames(table: &Table, pieces: &[Piece]) -> Vec<u64> {
+    let mut frames = vec![0; table.entries().len()];
+    for piece in pieces {
+        frames[piece.entry as usize] += piece.range.frames();
+    }
+    frames
+}
+
+/// The validation summaries of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Validation {
+    /// The sums of their numbers.
+    pub(crate) totals: Totals,
+    /// The places of the surviving fragments that have a summary, in the order of their frames.
+    pub(crate) fragments: Vec<u32>,
+}
+
+impl Validation {
+    /// Collects the summaries. A fragment that survives in part counts whole: a summary cannot be divided.
+    pub(crate) fn of(table: &Table, surviving_frames: &[u64]) -> Self {
+        let (mut paths, mut sums) = (Paths::default(), BTreeMap::<u32, Sum>::new());
+        let mut fragments = Vec::new();
+        let entries = (0_u32..).zip(table.entries().iter().zip(surviving_frames));
+        for (place, (entry, _)) in entries.filter(|(_, (_, frames))| **frames > 0) {
+            let Some(text) = table.validation_summary(entry) else { continue };
+            fragments.push(place);
+            add_numbers(text, &mut paths, &mut sums);
+        }
+        Self { totals: Totals::of(&paths, &sums), fragments }
+    }
+}
+
+/// Adds every number of a summary. Lists and other values are left out, and so is a summary that is just a number.
+fn add_numbers(text: &str, paths: &mut Paths, sums: &mut BTreeMap<u32, Sum>) {
+    let mut take = |path, number| {
+        if path != TOP {
+            sums.entry(path).or_default().add(number);
+        }
+    };
+    let tree = NumberTree { paths, path: TOP, take: &mut take, others: Others::Skip };
+    json::read(text.as_bytes(), tree).expect("the text was checked when its fragment was read");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,19 +201,6 @@ mod tests {
         }
         let totals = Totals::of(&paths, &sums);
         (serde_json::to_string(&totals.members).unwrap(), totals)
-    }
-
-    /// S21: sums are shown nested again, in the order of their keys.
-    #[test]
-    fn sums_are_nested_again() {
-        let numbers: &[(&[&str], f64)] = &[
-            (&["b", "y"], 1.5),
-            (&["b", "x", "z"], 2.5),
-            (&["a"], 3.5),
-            (&["b", "y"], 1.0),
-            (&["b.y"], 0.5),
-        ];
-        assert_eq!(totals(numbers).0, r#"{"a":3.5,"b":{"x":{"z":2.5},"y":2.5},"b.y":0.5}"#);
     }
 
     /// S21: a member that is a number here and an object there is left out and named, whatever lies below it.

@@ -1,8 +1,7 @@
 //! Compares a manifest with the fragments beside it (S24).
 
 use crate::{
-    directory::{MANIFEST, merge_folder, read_session},
-    folder::Folder,
+    folder::{Folder, MANIFEST, merge_folder, read_session},
     json::{self, DEPTH_MAX, Opaque},
     merge::{MergeError, MergeOptions, MergeReport, Merged, Progress, Refused},
     range::FrameRange,

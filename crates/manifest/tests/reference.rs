@@ -6,7 +6,7 @@
 mod naive;
 
 use muster_manifest::{Memory, MergeOptions, MergeReport, Session, merge};
-use naive::{Around, Expected, Made, MadeFrame, Sums};
+use naive::{Around, Expected, Made, MadeFrame, MadeReplay, Run, Sums};
 use proptest::{
     collection::vec,
     option,
@@ -154,12 +154,18 @@ fn fragments() -> impl Strategy<Value = (Vec<Made>, Around)> {
 }
 
 fn around() -> impl Strategy<Value = Around> {
-    let replay =
-        (range(), 1..12_u64, 1..20_u64).prop_map(|((start, end), retired, new)| (start, end, retired, new));
+    let replay = (range(), 1..12_u64, 1..20_u64).prop_map(|((start, end), retired, new)| Run {
+        start,
+        end,
+        of: MadeReplay { retired, new },
+    });
     let total = prop_oneof![3 => Just(None), 3 => Just(Some(FRAMES)), 1 => (1..FRAMES).prop_map(Some)];
     let replays = prop_oneof![2 => Just(Vec::new()), 1 => vec(replay, 0..3)];
-    let part = (range(), select(vec!["bad frame", "lost"]))
-        .prop_map(|((start, end), reason)| (start, end, reason.to_owned()));
+    let part = (range(), select(vec!["bad frame", "lost"])).prop_map(|((start, end), reason)| Run {
+        start,
+        end,
+        of: reason.to_owned(),
+    });
     let given_up = prop_oneof![1 => Just(Vec::new()), 1 => vec(part, 0..4)];
     (total, replays, given_up, completions()).prop_map(|(total_frames, replays, given_up, completions)| {
         Around { total_frames, replays, given_up, completions }
@@ -200,7 +206,7 @@ fn fragment() -> impl Strategy<Value = Made> {
     )
 }
 
-/// How far the clock of a worker is off: not at all, by a little, or by more than a session lasts.
+/// The error of a worker's clock: none at all, by a little, or by more than a session lasts.
 fn clock() -> impl Strategy<Value = i64> {
     prop_oneof![6 => Just(0), 2 => (-6..6_i64).prop_map(|tens| tens * 10), 2 => select(vec![-3600_i64, 3600])]
 }

@@ -1,4 +1,5 @@
 //! Commands.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use crate::{
     AccountCommand, Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome,
@@ -12,22 +13,15 @@ pub enum Command {
     /// Take a new job into its queue (Q15).
     Submit(Box<Submission>),
     /// End a job on request (Q7).
-    Cancel {
-        /// The job.
-        job: JobId,
-    },
+    Cancel { job: JobId },
     /// A worker reports its devices and asks for work (N1).
     Pull(Pull),
     /// A worker sent its heartbeat (N8).
-    Heartbeat {
-        /// The worker.
-        worker: Name,
-    },
+    Heartbeat { worker: Name },
     /// A worker reports what happened (N4).
     Report(Box<Report>),
     /// A worker takes tasks as confirmed, each lease to be renewed by itself (Q14).
     Claim {
-        /// For whom.
         worker: Name,
         /// At most so many.
         max: u32,
@@ -45,7 +39,6 @@ pub enum Command {
     },
     /// End a running task well (Q14).
     Complete {
-        /// The task.
         task: TaskId,
         /// Holder that it must have, if the caller named one.
         worker: Option<Name>,
@@ -54,7 +47,6 @@ pub enum Command {
     },
     /// End a running attempt badly (Q14).
     FailOrRetry {
-        /// The task.
         task: TaskId,
         /// Holder that it must have, if the caller named one.
         worker: Option<Name>,
@@ -67,38 +59,28 @@ pub enum Command {
     Sweep,
     /// Replace a device's labels (Q15).
     Label {
-        /// The lane.
         lane: Name,
         /// All of its labels from now on.
         labels: Labels,
     },
     /// Put a device back into service (Q11).
     ReturnToService {
-        /// The lane.
         lane: Name,
         /// Reason why the operator thinks it is well again.
         note: Option<Box<str>>,
     },
     /// Give a worker no more work (Q15).
-    Drain {
-        /// The worker.
-        worker: Name,
-    },
+    Drain { worker: Name },
     /// Give a drained worker work again (Q15).
-    Resume {
-        /// The worker.
-        worker: Name,
-    },
+    Resume { worker: Name },
     /// Set how many live leases a worker may hold (Q3).
     SetCap {
-        /// The worker.
         worker: Name,
         /// `None`: the general setting.
         cap: Option<u32>,
     },
     /// Give a worker a secret of its own; the one before stays valid for a while (Q15).
     RotateSecret {
-        /// The worker.
         worker: Name,
         /// SHA-256 of the new secret.
         hash: [u8; 32],
@@ -113,29 +95,7 @@ pub enum Command {
     Schedules(ScheduleCommand),
 }
 
-impl From<FrameCommand> for Command {
-    fn from(command: FrameCommand) -> Self {
-        Self::Frames(command)
-    }
-}
-
-impl From<PoolCommand> for Command {
-    fn from(command: PoolCommand) -> Self {
-        Self::Pool(command)
-    }
-}
-
-impl From<AccountCommand> for Command {
-    fn from(command: AccountCommand) -> Self {
-        Self::Accounts(command)
-    }
-}
-
-impl From<ScheduleCommand> for Command {
-    fn from(command: ScheduleCommand) -> Self {
-        Self::Schedules(command)
-    }
-}
+from_contents!(Command: Frames(FrameCommand), Pool(PoolCommand), Accounts(AccountCommand), Schedules(ScheduleCommand));
 
 /// A job as a client hands it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +106,6 @@ pub struct Submission {
     pub digest: Digest,
     /// One job at a time is active per queue.
     pub queue: Name,
-    /// For which devices.
     pub scope: Scope,
     /// Attempts per task; `None`: the general setting.
     pub max_attempts: Option<u16>,
@@ -172,7 +131,6 @@ pub struct JobPayload {
 /// A worker's request for work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
-    /// The worker that asks.
     pub worker: Name,
     /// At most so many jobs; 0 is a mere report.
     pub max: u32,
@@ -187,7 +145,6 @@ pub struct DeviceReport {
     pub device: Name,
     /// Whatever reaches it now.
     pub handle: Name,
-    /// Its condition.
     pub attachment: Attachment,
 }
 
@@ -202,14 +159,12 @@ pub struct Report {
     pub at: Timestamp,
     /// The whole message as JSON text, fields we do not know included.
     pub body: Box<str>,
-    /// Its content.
     pub kind: ReportKind,
 }
 
 /// The type of a report and what it is about. Two reports with one id are the same report if their subjects are equal (N5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReportSubject {
-    /// Its type.
     pub kind: ReportType,
     /// The job it is about.
     pub job: JobId,
@@ -258,13 +213,9 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportKind {
     /// The node began its share of a job (N9).
-    RunStarted {
-        /// The job.
-        job: JobId,
-    },
+    RunStarted { job: JobId },
     /// The node ended its share of a job (N14).
     RunFinished {
-        /// The job.
         job: JobId,
         /// Its count of how tasks ended.
         summary: RunSummary,
@@ -289,7 +240,6 @@ pub struct RunSummary {
 pub struct TaskReport {
     /// Its job, as the sender believes.
     pub job: JobId,
-    /// The task.
     pub task: TaskId,
     /// Its device, as the sender believes.
     pub lane: Name,

@@ -110,23 +110,16 @@ pub enum Event {
 /// A lease as it was granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The task.
     pub task: TaskId,
     /// True if the task came into being by this.
     pub created: bool,
-    /// On which device.
     pub lane: Name,
-    /// To whom.
     pub worker: Name,
-    /// The nth try.
     pub attempt: u16,
     /// Attempts in all.
     pub max_attempts: u16,
-    /// Proof of it.
     pub fence: Fence,
-    /// Kind of lease.
     pub kind: LeaseKind,
-    /// Time of the event.
     pub at: Timestamp,
     /// Time when it ends if nothing is heard.
     pub until: Timestamp,
@@ -134,29 +127,7 @@ pub struct Grant {
     pub timeout_at: Timestamp,
 }
 
-impl From<FrameEvent> for Event {
-    fn from(event: FrameEvent) -> Self {
-        Self::Frames(event)
-    }
-}
-
-impl From<PoolEvent> for Event {
-    fn from(event: PoolEvent) -> Self {
-        Self::Pool(event)
-    }
-}
-
-impl From<AccountEvent> for Event {
-    fn from(event: AccountEvent) -> Self {
-        Self::Accounts(event)
-    }
-}
-
-impl From<ScheduleEvent> for Event {
-    fn from(event: ScheduleEvent) -> Self {
-        Self::Schedules(event)
-    }
-}
+from_contents!(Event: Frames(FrameEvent), Pool(PoolEvent), Accounts(AccountEvent), Schedules(ScheduleEvent));
 
 words! {
     /// Effect of a report.

@@ -19,6 +19,10 @@ pub struct TaskId {
     pub ordinal: u32,
 }
 
+/// Identity of a schedule; written as a UUID like that of a job.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScheduleId(pub u128);
+
 /// Proof that a report speaks of the live lease; unguessable, used by one attempt only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fence(pub u128);
@@ -30,14 +34,6 @@ pub struct Digest(pub u128);
 /// A name that came from outside (a worker, a device, a queue, a report): checked once, cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
-
-/// Id of a report, chosen by its sender: 1 to 128 characters, none of them a control character (N4).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReportId(Arc<str>);
-
-/// Idempotency key of a submission, chosen by the client (Q15).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SubmissionKey(Arc<str>);
 
 /// Reason why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,35 +100,92 @@ impl Name {
     }
 }
 
-impl ReportId {
-    /// Takes a text from outside as a report's id, if it can be one.
-    ///
-    /// # Errors
-    /// Refuses what is empty, longer than 128 characters, or holds a control character.
-    pub fn new(text: &str) -> Result<Self, NameError> {
-        checked_text(text).map(Self)
-    }
+/// Declares texts of 1 to 128 characters, none of them a control character.
+macro_rules! texts {
+    ($($(#[$doc:meta])* $type:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Arc<str>);
 
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+        impl $type {
+            /// Takes a text from outside, if it can be one.
+            ///
+            /// # Errors
+            /// Refuses what is empty, longer than 128 characters, or holds a control character.
+            pub fn new(text: &str) -> Result<Self, NameError> {
+                checked_text(text).map(Self)
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
 }
 
-impl SubmissionKey {
-    /// Takes a text from outside as a submission's key, if it can be one.
+texts! {
+    /// Id of a report, chosen by its sender (N4).
+    ReportId;
+    /// Idempotency key of a submission, chosen by the client (Q15).
+    SubmissionKey;
+}
+
+/// Declares ids that are numbers: JSON integers below 2^53.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $type:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(pub u64);
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    /// Identity of a user: counts up from 1; 0 is whoever shows the admin token.
+    UserId;
+    /// Identity of a worker of the pool; counts up from 1.
+    PoolWorkerId;
+    /// Identity of a job of the pool; counts up from 1, so that a smaller one is older.
+    PoolJobId;
+    /// Identity of an assignment: its job, and the how manieth of that job it is.
     ///
-    /// # Errors
-    /// Refuses what is empty, longer than 128 characters, or holds a control character.
-    pub fn new(text: &str) -> Result<Self, NameError> {
-        checked_text(text).map(Self)
+    /// All assignments of a job stand together, so a store needs no index to find them, and a result names its job.
+    AssignmentId;
+}
+
+impl PoolJobId {
+    /// The largest: its assignments' ids stay below 2^53.
+    pub const MAX: Self = Self((1 << 47) - 1);
+}
+
+impl AssignmentId {
+    /// One job has no more assignments than this, whatever happens.
+    pub const PER_JOB_MAX: u8 = 63;
+
+    /// The nth assignment of a job; n from 1.
+    #[must_use]
+    pub const fn new(job: PoolJobId, n: u8) -> Self {
+        Self(job.0 << 6 | (n & Self::PER_JOB_MAX) as u64)
     }
 
-    /// The text.
+    /// Its job.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub const fn job(self) -> PoolJobId {
+        PoolJobId(self.0 >> 6)
+    }
+
+    /// The how manieth of its job it is.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "six bits")]
+    pub const fn ordinal(self) -> u8 {
+        (self.0 & Self::PER_JOB_MAX as u64) as u8
     }
 }
 
@@ -199,12 +252,6 @@ impl fmt::Display for JobId {
     }
 }
 
-impl fmt::Debug for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for JobId {
     type Err = IdError;
 
@@ -228,15 +275,23 @@ impl FromStr for JobId {
     }
 }
 
-impl fmt::Display for TaskId {
+impl fmt::Display for ScheduleId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:07}", self.job, self.ordinal)
+        fmt::Display::fmt(&JobId(self.0), f)
     }
 }
 
-impl fmt::Debug for TaskId {
+impl FromStr for ScheduleId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        text.parse().map(|JobId(number)| Self(number))
+    }
+}
+
+impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        write!(f, "{}.{:07}", self.job, self.ordinal)
     }
 }
 
@@ -281,6 +336,8 @@ impl fmt::Debug for Digest {
     }
 }
 
+debug_as_display!(JobId, TaskId, ScheduleId);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,5 +369,13 @@ mod tests {
             assert!(Name::new(good).is_ok(), "{good:?}");
         }
         assert!(Name::new(&"x".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn an_assignment_names_its_job() {
+        let last = AssignmentId::new(PoolJobId::MAX, AssignmentId::PER_JOB_MAX);
+        assert_eq!((last.job(), last.ordinal()), (PoolJobId::MAX, 63));
+        assert!(last.0 < 1 << 53);
+        assert_eq!(AssignmentId::new(PoolJobId(3), 2), AssignmentId(194));
     }
 }

@@ -19,7 +19,6 @@ mod frames;
 mod id;
 mod pool;
 mod record;
-mod rejection;
 mod reply;
 mod schedule;
 mod settings;
@@ -29,7 +28,7 @@ mod worker;
 
 pub use accounts::{
     AccountChange, AccountCommand, AccountEvent, AccountRejection, AccountReply, Actor, ApiKeyRecord,
-    AuditRecord, LoginRecord, Role, Roles, UserChange, UserId, UserRecord,
+    AuditRecord, LoginRecord, Role, Roles, UserChange, UserRecord,
 };
 pub use ask::Ask;
 pub use command::{
@@ -37,36 +36,38 @@ pub use command::{
     Submission, TaskReport, TaskReportKind,
 };
 pub use event::{Event, Grant, Recorded};
-pub use explanation::{Cause, Explanation, Subject};
+pub use explanation::{Cause, Explanation, FrameCause, MemberCause, PoolCause, Subject};
 pub use fact::{Fact, Facts, Key};
 pub use frames::{
     Beat, ChunkRecord, ChunkState, ClosedSession, Completion, CompletionReply, DiagnosticKind,
-    DiagnosticRecord, Effect, EntryId, FarmRecord, FrameCause, FrameChange, FrameCommand, FrameEvent,
-    FrameHandout, FrameQuery, FrameRange, FrameRejection, FrameReply, FrameSettings, FrameTaskId,
-    FrameTaskRecord, FrameTaskStatus, FrameView, Heartbeat, Held, IdRange, LiveTask, Order, Pressure,
-    Progress, QuarantineKind, QuarantineRecord, RangeEnd, RangeGrant, Ratio, Rebind, Registration,
-    RegistrationReply, Removal, RendererRecord, RendererState, RendererView, Reopening, ReplayRecord,
-    RetryRequest, SessionId, SessionRecord, SessionReply, SessionStatus, SessionSubmission, SessionView,
-    SkippedRange, StatusView, Steering, TransitionRecord,
+    DiagnosticRecord, Effect, EntryId, FarmRecord, FrameChange, FrameCommand, FrameEvent, FrameHandout,
+    FrameQuery, FrameRange, FrameRejection, FrameReply, FrameTaskId, FrameTaskRecord, FrameTaskStatus,
+    FrameView, Heartbeat, Held, IdRange, LiveTask, Order, Pressure, Progress, QuarantineKind,
+    QuarantineRecord, RangeEnd, RangeGrant, Ratio, Registration, RegistrationReply, Removal, RendererRecord,
+    RendererState, RendererView, Reopening, ReplayRecord, RetryRequest, SessionId, SessionRecord,
+    SessionReply, SessionStatus, SessionSubmission, SessionView, SkippedRange, StatusView, Steering,
+    TransitionRecord,
 };
-pub use id::{Digest, Fence, IdError, JobId, Name, NameError, ReportId, SubmissionKey, TaskId, is_unseen};
+pub use id::{
+    AssignmentId, Digest, Fence, IdError, JobId, Name, NameError, PoolJobId, PoolWorkerId, ReportId,
+    ScheduleId, SubmissionKey, TaskId, UserId, is_unseen,
+};
 pub use pool::{
-    AssignmentId, AssignmentRecord, AssignmentState, Demand, MemberCause, PoolCancelReply, PoolCause,
-    PoolChange, PoolCommand, PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft,
-    PoolJobId, PoolJobRecord, PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply,
-    PoolResult, PoolSettings, PoolStatus, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork,
-    PoolWorkReply, PoolWorkerId, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale, Specs,
+    AssignmentRecord, AssignmentState, Demand, PoolCancelReply, PoolChange, PoolCommand, PoolCounters,
+    PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobRecord, PoolJobStatus,
+    PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolStatus, PoolSubmission,
+    PoolSubmissionReply, PoolTaken, PoolWork, PoolWorkReply, PoolWorkerRecord, PoolWorkerStatus, Quality,
+    Scale, Specs,
 };
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,
     SecretRecord, ShareCounts, ShareRecord, TaskRecord, WorkerLogKind, WorkerLogRecord, WorkerRecord,
 };
-pub use rejection::Rejection;
-pub use reply::{Handout, JobAnnounced, JobReply, PullReply, Reply, SweepReply};
+pub use reply::{Handout, JobAnnounced, JobReply, PullReply, Rejection, Reply, SweepReply};
 pub use schedule::{
-    Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleId, ScheduleRecord, ScheduleRejection,
+    Missed, ScheduleCommand, ScheduleDraft, ScheduleEvent, ScheduleRecord, ScheduleRejection,
 };
-pub use settings::Settings;
+pub use settings::{FrameSettings, PoolSettings, Rebind, Settings};
 pub use task::{
     FailureReason, JobOutcome, JobStatus, LeaseKind, Outcome, Scope, Step, StepStatus, TaskStatus,
 };

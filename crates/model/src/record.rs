@@ -1,4 +1,5 @@
 //! Records in a store: rows that mirror the engine's state, and rows of history.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use crate::{
     AccountChange, Attachment, Digest, Fence, FrameChange, JobId, JobOutcome, JobPayload, JobStatus, Labels,
@@ -21,12 +22,7 @@ pub enum Change {
     /// Table `pc_runs`.
     Share(ShareRecord),
     /// Table `pc_runs`: the row is gone.
-    ShareGone {
-        /// Of this worker.
-        worker: Name,
-        /// For this job.
-        job: JobId,
-    },
+    ShareGone { worker: Name, job: JobId },
     /// Table `pc_stops` (key: worker and task): the worker must be told to stop this task, or (`gone`) no longer.
     Stop {
         /// The worker to tell.
@@ -63,17 +59,13 @@ pub enum Change {
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRecord {
-    /// Its identity.
     pub id: JobId,
     /// Its age among all jobs: smaller is older.
     pub seq: u64,
-    /// Its queue.
     pub queue: Name,
-    /// Its status.
     pub status: JobStatus,
     /// Share of its devices that were done (Q7b).
     pub outcome: JobOutcome,
-    /// For which devices.
     pub scope: Scope,
     /// Attempts per task.
     pub max_attempts: u16,
@@ -81,11 +73,9 @@ pub struct JobRecord {
     pub tasks: u32,
     /// True if a live task may still belong to it; closed jobs are not loaded.
     pub open: bool,
-    /// Time when it was submitted.
     pub created_at: Timestamp,
     /// Time when it became active.
     pub started_at: Option<Timestamp>,
-    /// Time when it ended.
     pub completed_at: Option<Timestamp>,
     /// Reason why it failed.
     pub error: Option<Box<str>>,
@@ -96,13 +86,10 @@ pub struct JobRecord {
 /// A task: the single truth about one unit of work on one device (Q1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRecord {
-    /// Its identity.
     pub id: TaskId,
     /// The worker that has or last had it.
     pub worker: Name,
-    /// Its device.
     pub lane: Name,
-    /// Its status.
     pub status: TaskStatus,
     /// Attempts made, the live one included.
     pub attempt: u16,
@@ -114,11 +101,9 @@ pub struct TaskRecord {
     pub result: Option<Box<str>>,
     /// Of the last attempt.
     pub fence: Fence,
-    /// Kind of lease.
     pub lease: LeaseKind,
     /// Time when the live lease ends.
     pub lease_until: Option<Timestamp>,
-    /// Time when the task came into being.
     pub created_at: Timestamp,
     /// Time when the last attempt was granted.
     pub started_at: Option<Timestamp>,
@@ -126,7 +111,6 @@ pub struct TaskRecord {
     pub confirmed_at: Option<Timestamp>,
     /// Time when the live attempt has taken too long.
     pub timeout_at: Option<Timestamp>,
-    /// Time when the task ended.
     pub completed_at: Option<Timestamp>,
     /// True if any attempt of it ended by timeout.
     pub timed_out: bool,
@@ -149,7 +133,6 @@ pub struct LaneRecord {
     pub status: LaneStatus,
     /// Taken out of service.
     pub failed: bool,
-    /// Labels.
     pub labels: Labels,
     /// Since when it is not usable.
     pub offline_since: Option<Timestamp>,
@@ -162,11 +145,9 @@ pub struct LaneRecord {
 /// A worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerRecord {
-    /// Its name.
     pub id: Name,
     /// True if we heard of it lately.
     pub status: WorkerStatus,
-    /// Since when that is so.
     pub status_since: Timestamp,
     /// Its own cap of live leases.
     pub cap: Option<u32>,
@@ -187,9 +168,7 @@ pub struct WorkerRecord {
 /// One job's part at one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareRecord {
-    /// Directory.
     pub worker: Name,
-    /// Of which job.
     pub job: JobId,
     /// The first task handed out there.
     pub first: TaskId,
@@ -202,7 +181,6 @@ pub struct ShareRecord {
 /// Outcomes of the tasks of a share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShareCounts {
-    /// Tasks that completed.
     pub completed: u32,
     /// Tasks that failed for good.
     pub failed: u32,
@@ -257,17 +235,14 @@ impl LogKind {
 /// One station of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRecord {
-    /// Of which task.
     pub task: TaskId,
     /// Counts up from 1 within the task.
     pub seq: u32,
     /// Of which attempt; 0 for a task that was closed before it had one.
     pub attempt: u16,
-    /// Station of the attempt.
     pub kind: LogKind,
     /// More, for people.
     pub message: Option<Box<str>>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -303,11 +278,8 @@ words! {
 /// A change in a worker's life (N15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLogRecord {
-    /// The worker.
     pub worker: Name,
-    /// The change.
     pub kind: WorkerLogKind,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -333,7 +305,6 @@ pub struct ReportRecord {
 /// A submission's key and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
-    /// The client's key.
     pub key: SubmissionKey,
     /// Of the body.
     pub digest: Digest,
@@ -341,7 +312,6 @@ pub struct KeyRecord {
     pub job: JobId,
     /// Reply to the sender: a repeat gets the same.
     pub status: JobStatus,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -350,7 +320,6 @@ pub struct KeyRecord {
 pub struct AlertRecord {
     /// Derived from the seed: unique.
     pub id: u128,
-    /// Kind of alert.
     pub kind: AlertKind,
     /// The worker it concerns.
     pub worker: Name,
@@ -358,7 +327,6 @@ pub struct AlertRecord {
     pub job: Option<JobId>,
     /// Description in a sentence.
     pub message: Box<str>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 

@@ -1,8 +1,9 @@
-//! Replies.
+//! Replies and rejections.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use crate::{
-    AccountReply, Fence, FrameReply, JobId, JobStatus, Name, PoolReply, Recorded, ScheduleRecord, TaskId,
-    TaskRecord, Timestamp,
+    AccountRejection, AccountReply, Fence, FrameRejection, FrameReply, JobId, JobStatus, Name, PoolRejection,
+    PoolReply, Recorded, ScheduleRecord, ScheduleRejection, TaskId, TaskRecord, TaskStatus, Timestamp,
 };
 use alloc::{boxed::Box, vec::Vec};
 
@@ -38,7 +39,6 @@ pub enum Reply {
 /// A job and its current status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobReply {
-    /// The job.
     pub job: JobId,
     /// Its status now.
     pub status: JobStatus,
@@ -47,7 +47,6 @@ pub struct JobReply {
 /// Counts of what ended in one sweep (Q14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SweepReply {
-    /// Jobs that ended.
     pub jobs: u32,
     /// Attempts that ended.
     pub tasks: u32,
@@ -75,7 +74,6 @@ pub struct PullReply {
 /// A job new to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAnnounced {
-    /// The job.
     pub job: JobId,
     /// Its devices at this worker, as far as they are known now.
     pub targets: u32,
@@ -86,16 +84,45 @@ pub struct JobAnnounced {
 /// One task handed to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handout {
-    /// The task.
     pub task: TaskId,
-    /// On which device.
     pub lane: Name,
     /// Whatever reaches the device now.
     pub handle: Name,
-    /// The nth try.
     pub attempt: u16,
-    /// Proof of the lease.
     pub fence: Fence,
     /// Time when the lease ends if nothing is heard.
     pub until: Timestamp,
+}
+
+/// Reason why a command was not carried out; nothing changed. Every dialect has words of its own for each (no wildcard arm).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The report id was used before, for another content (N5).
+    ReportConflict,
+    /// The submission key was used before, for another body (Q15).
+    KeyConflict,
+    /// No such job.
+    JobUnknown,
+    /// No such task, or not in that job.
+    TaskUnknown,
+    /// No such device, or not that task's.
+    LaneUnknown,
+    /// No such worker.
+    WorkerUnknown,
+    /// The task is another worker's (N6).
+    NotHolder { holder: Name },
+    /// The task is not leased out (Q14).
+    TaskNotRunning { status: TaskStatus },
+    /// The job ended before (Q15).
+    JobEnded { status: JobStatus },
+    /// The device is in service as it is (Q11).
+    LaneInService,
+    /// About sessions of frames.
+    Frames(FrameRejection),
+    /// About the pool.
+    Pool(PoolRejection),
+    /// About accounts.
+    Accounts(AccountRejection),
+    /// About schedules.
+    Schedules(ScheduleRejection),
 }

@@ -1,14 +1,10 @@
 //! Jobs that are submitted by the calendar (Q17): what can be asked, what becomes true, what is kept.
 //!
 //! Time when a slot is due is worked out by whoever has a clock and a calendar; here a slot is a moment like any other.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
-use crate::{IdError, JobId, Submission, Timestamp};
+use crate::{JobId, ScheduleId, Submission, Timestamp};
 use alloc::boxed::Box;
-use core::{fmt, str::FromStr};
-
-/// Identity of a schedule; written as a UUID like that of a job.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ScheduleId(pub u128);
 
 words! {
     /// Treatment of occurrences that were missed.
@@ -25,7 +21,6 @@ words! {
 /// A schedule as it stands. Table `schedules`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleRecord {
-    /// Its identity.
     pub id: ScheduleId,
     /// Expression, time zone and job.
     pub draft: ScheduleDraft,
@@ -40,7 +35,6 @@ pub struct ScheduleRecord {
 /// A schedule as an operator hands it in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleDraft {
-    /// The cron expression.
     pub cron: Box<str>,
     /// The IANA name of the zone it is meant in.
     pub timezone: Box<str>,
@@ -58,22 +52,16 @@ pub enum ScheduleCommand {
     /// A new schedule.
     Create(Box<ScheduleDraft>),
     /// A schedule ends; what it submitted stays.
-    Delete {
-        /// The schedule.
-        schedule: ScheduleId,
-    },
+    Delete { schedule: ScheduleId },
     /// A slot is due: its job is submitted in the same step. Refused for a slot that was dealt with.
     Fire {
-        /// The schedule.
         schedule: ScheduleId,
-        /// The slot.
         slot: Timestamp,
         /// The slot after it.
         next_at: Option<Timestamp>,
     },
     /// Slots were missed, and are dropped up to the next one.
     Skip {
-        /// The schedule.
         schedule: ScheduleId,
         /// The first slot that is not dropped.
         next_at: Option<Timestamp>,
@@ -87,33 +75,22 @@ pub enum ScheduleEvent {
     Created(Box<ScheduleRecord>),
     /// A slot has its job.
     Fired {
-        /// The schedule.
         schedule: ScheduleId,
-        /// The slot.
         slot: Timestamp,
         /// The slot after it.
         next_at: Option<Timestamp>,
-        /// The job that was submitted.
         job: JobId,
-        /// Time of the event.
         at: Timestamp,
     },
     /// Slots were dropped.
     Skipped {
-        /// The schedule.
         schedule: ScheduleId,
         /// The first slot that was not.
         next_at: Option<Timestamp>,
-        /// Time of the event.
         at: Timestamp,
     },
     /// It is gone.
-    Deleted {
-        /// The schedule.
-        schedule: ScheduleId,
-        /// Time of the event.
-        at: Timestamp,
-    },
+    Deleted { schedule: ScheduleId, at: Timestamp },
 }
 
 /// Reason why a command about schedules was not carried out.
@@ -124,28 +101,5 @@ pub enum ScheduleRejection {
     /// The slot was dealt with before, or is not due yet.
     SlotTaken,
     /// There are as many as there can be.
-    TooMany {
-        /// So many.
-        max: usize,
-    },
-}
-
-impl fmt::Display for ScheduleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&JobId(self.0), f)
-    }
-}
-
-impl fmt::Debug for ScheduleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl FromStr for ScheduleId {
-    type Err = IdError;
-
-    fn from_str(text: &str) -> Result<Self, IdError> {
-        text.parse().map(|JobId(number)| Self(number))
-    }
+    TooMany { max: usize },
 }

@@ -1,28 +1,29 @@
-//! Enums whose variants have a word: in tables, on the wire, in labels of metrics.
+//! Macros for what follows from the declaration of a type.
 
 /// Declares an enum with the word of each variant beside it.
 ///
 /// `ALL`, `as_str` and `from_word` follow from the declaration, so a variant without a word does not compile, and a word
 /// that is written can be read.
+#[macro_export]
 macro_rules! words {
     (
         $(#[$meta:meta])*
-        pub enum $type:ident {
+        $vis:vis enum $type:ident {
             $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)*
         }
     ) => {
         $(#[$meta])*
-        pub enum $type {
+        $vis enum $type {
             $($(#[$variant_meta])* $variant,)*
         }
 
         impl $type {
             /// All of them, in the order of their declaration.
-            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
+            $vis const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
 
             /// The word for it, in tables and on the wire.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
+            $vis const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
                 }
@@ -30,7 +31,7 @@ macro_rules! words {
 
             /// The variant of a word.
             #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
+            $vis fn from_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)*
                     _ => None,
@@ -38,4 +39,26 @@ macro_rules! words {
             }
         }
     };
+}
+
+/// Shows these types in debug output as their text form.
+macro_rules! debug_as_display {
+    ($($type:ty),*) => {$(
+        impl core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+/// Makes the content of these variants their enum.
+macro_rules! from_contents {
+    ($type:ident: $($variant:ident($content:ty)),*) => {$(
+        impl From<$content> for $type {
+            fn from(content: $content) -> Self {
+                Self::$variant(content)
+            }
+        }
+    )*};
 }

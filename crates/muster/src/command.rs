@@ -1,48 +1,36 @@
 //! The commands, one file each. A new one is a variant here and a file below.
 
+mod account;
 mod agent;
 mod artifact;
 mod audit;
-mod backup;
-mod canonical;
 mod checkpoint;
-mod chunk;
+mod client_command;
 mod config;
 mod court;
 mod demo;
-mod device;
 mod doctor;
 mod explain;
 mod faultsim;
+mod fleet;
 mod gateway;
-mod input;
 mod job;
-mod key;
-mod login;
 mod man;
 mod manifest;
-mod migrate;
-mod node;
 mod pool_worker;
-mod receipt;
+mod proof;
 mod run;
 mod schedule;
 mod secret;
 mod serve;
 mod session;
 mod sim_worker;
-mod store_side;
+mod store_copy;
 mod top;
-mod user;
 mod watch;
-mod worker;
 mod worker_program;
 
-use crate::{
-    client::Client,
-    failure::{Exit, Failure},
-    reach::Reach,
-};
+use crate::failure::{Exit, Failure};
 use clap::{Parser, Subcommand};
 
 /// One control plane for fleets of workers that come and go.
@@ -85,13 +73,13 @@ enum Command {
     /// Submit, list, show, steer, retry and watch sessions of frames
     Session(session::Session),
     /// List and retire chunks of ids that were given out for frames
-    Chunk(chunk::Chunk),
+    Chunk(session::Chunk),
     /// List simulation workers, approve them or put them into quarantine
-    Worker(worker::Worker),
+    Worker(fleet::Worker),
     /// List devices and return them to service
-    Device(device::Device),
+    Device(fleet::Device),
     /// List nodes, drain and resume them, give them secrets
-    Node(node::Node),
+    Node(fleet::Node),
     /// Watch fleet, queues and events live on one screen
     Top(top::Top),
     /// Say why something is not running
@@ -99,13 +87,13 @@ enum Command {
     /// List alerts, newest first
     Alerts(audit::Alerts),
     /// Log in at a server; client commands then act as that user
-    Login(login::Login),
+    Login(account::Login),
     /// End the login at a server
-    Logout(login::Logout),
+    Logout(account::Logout),
     /// Add, list and change users
-    User(user::User),
+    User(account::User),
     /// Make, list and revoke your API keys
-    Key(key::Key),
+    Key(account::Key),
     /// List what privileged people did, newest first
     Audit(audit::Audit),
     /// List and fetch files that tasks left behind, and make links to them
@@ -115,15 +103,15 @@ enum Command {
     /// Fetch everything about sessions in one file, or begin anew with it
     Checkpoint(checkpoint::Checkpoint),
     /// Write everything that a store holds to a file, while the server runs
-    Backup(backup::Backup),
+    Backup(store_copy::Backup),
     /// Fill an empty store from a backup
-    Restore(backup::Restore),
+    Restore(store_copy::Restore),
     /// Move an embedded installation to PostgreSQL
-    Migrate(migrate::Migrate),
+    Migrate(store_copy::Migrate),
     /// Print a JSON document in its canonical form
-    Canonical(canonical::Canonical),
+    Canonical(proof::Canonical),
     /// Check receipts of results offline
-    Receipt(receipt::Receipt),
+    Receipt(proof::Receipt),
     /// Check an installation and say what to do about what is not in order
     Doctor(doctor::Doctor),
     /// Run one program for the agent and end all of it with the agent
@@ -181,24 +169,19 @@ impl Cli {
     }
 }
 
-/// Runs a client command's conversation with the server that was found.
-fn converse(
-    reach: &Reach,
-    conversation: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
-    let client = Client::find(reach)?;
-    block_on(conversation(&client))?
-}
-
-fn block_on<T>(conversation: impl Future<Output = T>) -> std::io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(conversation))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::{Args, CommandFactory};
+    use std::ffi::OsString;
+
+    /// Reads the flags of a command from a line; its first word is the program.
+    pub(super) fn parse_flags<T: Args>(
+        line: impl IntoIterator<Item: Into<OsString> + Clone>,
+    ) -> Result<T, clap::Error> {
+        let matches = T::augment_args(clap::Command::new("muster")).try_get_matches_from(line)?;
+        T::from_arg_matches(&matches)
+    }
 
     fn usage_exit(line: &str) -> i32 {
         Cli::try_parse_from(line.split(' ')).unwrap_err().exit_code()

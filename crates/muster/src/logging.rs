@@ -2,21 +2,28 @@
 
 use crate::config::LogFormat;
 use std::io::{self, IsTerminal, Write};
-use tracing_subscriber::{EnvFilter, filter::LevelFilter, fmt};
+use tracing_subscriber::{
+    filter::{LevelFilter, Targets},
+    fmt,
+    layer::SubscriberExt,
+    registry,
+    util::SubscriberInitExt,
+};
 
 /// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_http=debug,info`, …); `level` else.
 pub(crate) fn start(format: LogFormat, level: &str) {
-    let lines = fmt().with_env_filter(filter(level)).with_writer(std::io::stderr).with_ansi(is_colourful());
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(is_colourful());
+    let log = registry().with(filter(level));
     match format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Text => log.with(lines).init(),
+        LogFormat::Json => log.with(lines.json().flatten_event(true)).init(),
     }
 }
 
 /// Starts a log for people whose lines appear above a live line at the bottom of the terminal.
 pub(crate) fn start_above_a_line(level: &str) {
-    let lines = fmt().with_env_filter(filter(level)).with_writer(|| AboveALine).with_ansi(is_colourful());
-    lines.init();
+    let lines = fmt::layer().with_writer(|| AboveALine).with_ansi(is_colourful());
+    registry().with(filter(level)).with(lines).init();
 }
 
 /// Wipes the live line before each log line; its owner draws it again with the next change.
@@ -35,32 +42,29 @@ impl Write for AboveALine {
     }
 }
 
-fn filter(level: &str) -> EnvFilter {
+fn filter(level: &str) -> Targets {
     let chosen = std::env::var_os("MUSTER_LOG").filter(|text| !text.is_empty());
     let chosen = chosen.map(|text| parse(&text.to_string_lossy())).transpose();
     let chosen = chosen.unwrap_or_else(|why| {
         eprintln!("muster: MUSTER_LOG {why}; it is ignored, and the level is {level}");
         None
     });
-    let mut filter = chosen.unwrap_or_else(|| EnvFilter::new(level));
-    for library in TALKATIVE {
-        filter = filter
-            .add_directive(format!("{library}=info").parse().expect("a name and a level are a directive"));
-    }
-    filter
+    let level = level.parse().unwrap_or(LevelFilter::INFO);
+    let filter = chosen.unwrap_or_else(|| Targets::new().with_default(level));
+    TALKATIVE.iter().fold(filter, |filter, library| filter.with_target(*library, LevelFilter::INFO))
 }
 
-/// Reads what is to be logged. A word alone would be taken for a part of the program, and one that there is not would
-/// silence all others.
-fn parse(text: &str) -> Result<EnvFilter, String> {
-    let words = text.split(',').map(str::trim).filter(|word| !word.contains(['=', '[']) && !word.is_empty());
+/// Reads the value of `MUSTER_LOG`. A word alone is taken for a part of the program, and a part that does not exist
+/// would silence all others, so such a word is refused.
+fn parse(text: &str) -> Result<Targets, String> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.contains('=') && !word.is_empty());
     let mut unknown =
         words.filter(|word| word.parse::<LevelFilter>().is_err() && !word.starts_with("muster"));
     match unknown.next() {
         Some(word) => Err(format!(
             "says {word:?}, which is no level (off, error, warn, info, debug, trace) and no part of muster"
         )),
-        None => EnvFilter::builder().parse(text).map_err(|error| format!("makes no sense: {error}")),
+        None => text.parse().map_err(|error| format!("makes no sense: {error}")),
     }
 }
 
@@ -68,7 +72,7 @@ fn is_colourful() -> bool {
     crate::output::is_colourful(std::io::stderr().is_terminal())
 }
 
-/// What tells at finer levels what must not be told: the database's client shows the parameters of every statement, and
+/// Libraries whose finer levels must not be logged: the database's client shows the parameters of every statement, and
 /// secrets are among them.
 const TALKATIVE: [&str; 2] = ["tokio_postgres", "postgres_protocol"];
 

@@ -22,11 +22,11 @@ pub(crate) struct LoginFile(PathBuf);
 /// A login at one server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Login {
-    /// Whose.
+    /// Name of the user.
     pub(crate) user: String,
     /// The token.
     pub(crate) token: String,
-    /// When it ends, in seconds since the Unix epoch.
+    /// Its end, in seconds since the Unix epoch.
     pub(crate) expires_at: i64,
     /// Lifetime in seconds.
     pub(crate) lifetime: i64,
@@ -54,7 +54,7 @@ pub(crate) enum LoginFileError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// Nobody else changes the file while this lives.
+/// Lock of the file: no other process changes it while this lives.
 pub(crate) struct Lock(#[allow(dead_code, reason = "held, not used")] File);
 
 /// By server.

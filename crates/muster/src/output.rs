@@ -27,6 +27,11 @@ pub(crate) fn members(object: &Value) {
     }
 }
 
+/// Prints one object: the document that `--json` promises, or its members for people.
+pub(crate) fn object(object: &Value, json: bool) {
+    if json { document(object) } else { members(object) }
+}
+
 /// Prints a document or, without `--json`, the table of the list it holds under `name`.
 pub(crate) fn listing(whole: &Value, name: &str, columns: &[&str], json: bool) {
     match whole.get(name).and_then(Value::as_array) {

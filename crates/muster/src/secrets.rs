@@ -262,7 +262,7 @@ const KEPT: [Named; 5] = [NODE, ADMIN, ENROLMENT, TOKEN, ARTIFACTS];
 /// Shorter ones can be guessed.
 const CHARS_MIN: usize = 16;
 
-/// Whoever has a token can try keys without asking us, as many as they like.
+/// Keys of tokens are longer: with a token at hand one can try as many as one likes without asking us.
 const KEY_CHARS_MIN: usize = 32;
 
 #[cfg(test)]

@@ -26,5 +26,5 @@ pub fn canonical(document: &[u8]) -> Result<Vec<u8>, Refused> {
 /// Largest depth of nested arrays and objects.
 pub const DEPTH_MAX: usize = 128;
 
-/// How many digits an integer may have; Python reads no more by default, because its time grows with their square.
+/// Maximum number of digits of an integer; Python reads no more by default, because its time grows with their square.
 pub const INTEGER_DIGITS_MAX: usize = 4300;

@@ -18,15 +18,15 @@ pub enum SpoolError {
     Full {
         /// The file that was to grow.
         file: String,
-        /// How much was to be written or reserved.
+        /// Bytes that were to be written or reserved.
         bytes: u64,
     },
     /// A payload is longer than may ever be written.
     #[error("an entry of {length} bytes, {max} are allowed")]
     TooLong {
-        /// What was given.
+        /// The given length.
         length: usize,
-        /// What is allowed.
+        /// The limit.
         max: usize,
     },
     /// Bytes that had been durable are not what was written.
@@ -36,7 +36,7 @@ pub enum SpoolError {
     Damaged {
         /// The file.
         file: String,
-        /// Where reading ended.
+        /// Position at which reading ended.
         offset: u64,
         /// What is wrong there.
         what: &'static str,
@@ -69,7 +69,7 @@ pub enum SpoolError {
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
     pub(crate) file: &'a str,
-    /// How much is to be written.
+    /// Bytes to be written.
     pub(crate) bytes: usize,
 }
 

@@ -9,17 +9,18 @@ use crate::{
     record::{u32_at, u64_at},
 };
 
-/// Reason why a file was begun.
+/// Reason why a file was begun, with its letter on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Opening {
     /// The log is new.
-    Fresh,
+    Fresh = b'F',
     /// The file before can no longer be trusted.
-    Continuation,
+    Continuation = b'C',
     /// The owner gave its state, which follows.
-    Snapshot,
+    Snapshot = b'S',
     /// It holds what was set aside.
-    Aside,
+    Aside = b'N',
 }
 
 /// The beginning of a file.
@@ -45,7 +46,7 @@ impl Header {
         let mut bytes = Vec::with_capacity(LENGTH);
         bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
-        bytes.push(letter(self.opening));
+        bytes.push(self.opening as u8);
         bytes.extend(self.number.to_le_bytes());
         bytes.extend(self.first_seq.to_le_bytes());
         bytes.extend(self.prior_end.to_le_bytes());
@@ -93,23 +94,9 @@ pub(crate) fn numbers(names: &[String], name: fn(u64) -> String) -> Vec<u64> {
     numbers
 }
 
-fn letter(opening: Opening) -> u8 {
-    match opening {
-        Opening::Fresh => b'F',
-        Opening::Continuation => b'C',
-        Opening::Snapshot => b'S',
-        Opening::Aside => b'N',
-    }
-}
-
 fn opening(letter: u8) -> Option<Opening> {
-    match letter {
-        b'F' => Some(Opening::Fresh),
-        b'C' => Some(Opening::Continuation),
-        b'S' => Some(Opening::Snapshot),
-        b'N' => Some(Opening::Aside),
-        _ => None,
-    }
+    let all = [Opening::Fresh, Opening::Continuation, Opening::Snapshot, Opening::Aside];
+    all.into_iter().find(|opening| *opening as u8 == letter)
 }
 
 /// The bytes of a beginning.

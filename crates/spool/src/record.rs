@@ -7,17 +7,18 @@
 
 use crate::{header, record};
 
-/// What a record says.
+/// Kind of a record, with its letter on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// An entry; the payload is the owner's.
-    Entry,
+    Entry = b'E',
     /// The entry of that seq is done with.
-    Ack,
-    /// The owner's state after that seq; see `snapshot.rs`.
-    Snapshot,
+    Ack = b'A',
+    /// The owner's state after that seq; see `recovery.rs`.
+    Snapshot = b'S',
     /// An entry for people, with a note; see `aside.rs`.
-    Aside,
+    Aside = b'N',
 }
 
 /// A record whose checksum was right.
@@ -41,7 +42,7 @@ pub(crate) fn push(records: &mut Vec<u8>, kind: Kind, seq: u64, payload: &[&[u8]
     let length = HEAD + payload.iter().map(|part| part.len()).sum::<usize>();
     let written = u32::try_from(length).expect("callers refuse payloads that long");
     records.extend(written.to_le_bytes());
-    records.push(letter(kind));
+    records.push(kind as u8);
     records.extend([0; BATCH.end - BATCH.start]);
     records.extend(seq.to_le_bytes());
     records.extend([0; CRC.end - CRC.start]);
@@ -95,23 +96,8 @@ fn checksum(record: &[u8], file_number: u64) -> u32 {
     crc.finalize()
 }
 
-fn letter(kind: Kind) -> u8 {
-    match kind {
-        Kind::Entry => b'E',
-        Kind::Ack => b'A',
-        Kind::Snapshot => b'S',
-        Kind::Aside => b'N',
-    }
-}
-
 fn kind(letter: u8) -> Option<Kind> {
-    match letter {
-        b'E' => Some(Kind::Entry),
-        b'A' => Some(Kind::Ack),
-        b'S' => Some(Kind::Snapshot),
-        b'N' => Some(Kind::Aside),
-        _ => None,
-    }
+    [Kind::Entry, Kind::Ack, Kind::Snapshot, Kind::Aside].into_iter().find(|kind| *kind as u8 == letter)
 }
 
 /// The records of a file with their offsets; ends at the first place where none is.

@@ -26,7 +26,7 @@ pub(crate) struct Tail<F> {
     pub(crate) file: F,
     /// Everything before this byte is durable.
     pub(crate) end: u64,
-    /// Where the segment counts as full.
+    /// Length at which the segment counts as full.
     pub(crate) full_at: u64,
     /// Room was taken from the disk to this byte.
     pub(crate) reserved: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Older {
     pub(crate) bytes: u64,
 }
 
-/// Where records came to lie.
+/// Position of records.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub(crate) segment: u64,

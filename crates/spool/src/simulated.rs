@@ -152,7 +152,7 @@ impl State {
         files.map(|(_, file)| file.seen().len() as u64).sum()
     }
 
-    /// How far a file may reach.
+    /// Upper limit of the length of a file.
     fn reach(&mut self, handle: &SimulatedFile) -> io::Result<u64> {
         let (capacity, used) = (self.capacity, self.used());
         let length = self.opened(handle)?.seen().len() as u64;
@@ -230,24 +230,13 @@ impl Disk for SimulatedDisk {
         let failure = state.operation()?;
         let opened = state.opened(file)?;
         opened.make(Change::Truncate(length as usize));
-        match failure {
-            None => opened.sync(),
-            Some(Failure::PowerLoss) => {}
-            Some(Failure::Broken | Failure::Full) => opened.doubt(),
-        }
-        failure.map_or(Ok(()), |failure| Err(error(failure)))
+        opened.end_sync(failure)
     }
 
     fn sync_data(&self, file: &SimulatedFile) -> io::Result<()> {
         let mut state = self.state();
         let failure = state.operation()?;
-        let opened = state.opened(file)?;
-        match failure {
-            None => opened.sync(),
-            Some(Failure::PowerLoss) => {}
-            Some(Failure::Broken | Failure::Full) => opened.doubt(),
-        }
-        failure.map_or(Ok(()), |failure| Err(error(failure)))
+        state.opened(file)?.end_sync(failure)
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -336,9 +325,14 @@ impl Changes {
         }
     }
 
-    /// Leaves what is not durable to the dice, for good.
-    pub(crate) fn doubt(&mut self) {
-        self.turn(Fate::Doubtful);
+    /// Ends a sync as the failure says; one that broke leaves what is not durable to the dice, for good.
+    fn end_sync(&mut self, failure: Option<Failure>) -> io::Result<()> {
+        match failure {
+            None => self.sync(),
+            Some(Failure::PowerLoss) => {}
+            Some(Failure::Broken | Failure::Full) => self.turn(Fate::Doubtful),
+        }
+        failure.map_or(Ok(()), |failure| Err(error(failure)))
     }
 
     /// Keeps what the dice say.

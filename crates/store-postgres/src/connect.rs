@@ -149,7 +149,7 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// How long one side may take nothing of what the other sends until the connection counts as lost.
+/// Time for which one side may take nothing of what the other sends until the connection counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Patience {
     /// With the database.
@@ -171,7 +171,7 @@ fn patience(target: &Target, purpose: Purpose) -> Patience {
     Patience { sending, receiving }
 }
 
-/// Which servers are believed, and what we show them ourselves.
+/// Certificates that are trusted, and our own.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     /// True if an authority must have signed the server's certificate.
@@ -186,7 +186,7 @@ pub(crate) struct Trust {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// How to encrypt.
+/// Kind of encryption.
 pub(crate) fn client(trust: &Trust) -> Result<ClientConfig, StoreError> {
     let provider = Arc::new(ring::default_provider());
     let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))

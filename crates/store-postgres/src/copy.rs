@@ -12,7 +12,7 @@ use crate::{
 use muster_store::{Election, StoreError};
 use muster_tables::{Fault, Put, Row, Sink, Sql, TABLES, Value, Whole};
 
-/// How far a database is filled when a transaction has filled it.
+/// Progress of filling a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// All of it at once.
@@ -72,17 +72,11 @@ impl PostgresStore {
     }
 
     /// True if no server has ever led on this database.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn is_unused(&self) -> Result<bool, StoreError> {
         Ok(self.shared_election().look()?.epoch == 0)
     }
 
     /// The secrets that servers made, by name.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn secrets(&self) -> Result<Vec<(String, String)>, StoreError> {
         let session = Session::open(self.target(), Purpose::Lookup)?;
         let sql = "SELECT name, value FROM server_secrets ORDER BY name";

@@ -47,7 +47,7 @@ fn is_fence(said: &DbError) -> bool {
     *said.code() == SqlState::CHECK_VIOLATION && said.constraint() == Some("fence_held")
 }
 
-/// What the database said, for everybody to read.
+/// Message of the database, for everybody to read.
 pub(crate) fn database_said(said: &DbError) -> String {
     let mut text = format!("PostgreSQL: {} (SQLSTATE {})", said.message(), said.code().code());
     let more = if tells_values(said.code()) {
@@ -70,7 +70,7 @@ fn tells_values(code: &SqlState) -> bool {
     ["22", "23"].iter().any(|class| code.code().starts_with(class))
 }
 
-/// What whoever reads the message can do about it.
+/// Advice on what to do about it.
 fn remedy(code: &SqlState) -> Option<&'static str> {
     REMEDIES.iter().find(|(of, _)| of == code).map(|(_, what)| *what)
 }

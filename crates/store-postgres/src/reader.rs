@@ -147,7 +147,7 @@ impl Lookup for PostgresLookup {
     }
 }
 
-/// What the key columns of a kind must hold.
+/// Values of the key columns of a kind.
 fn columns(plan: &LookupPlan<'_>) -> Result<Vec<Column>, Fault> {
     let mut columns: Vec<Column> = plan.kind.key.iter().map(|_| Column::default()).collect();
     for key in &plan.keys {

@@ -40,7 +40,7 @@ pub(crate) struct Session {
     reactor: Reactor,
 }
 
-/// What waits for the socket.
+/// Wait for the socket.
 struct Reactor(Option<Runtime>);
 
 /// A server, as it is until it is started anew: what it said it kept, it has. Another one may lack it.
@@ -50,7 +50,7 @@ pub(crate) struct Home {
     server: String,
 }
 
-/// What a session is for.
+/// Purpose of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Commits.

@@ -32,7 +32,7 @@ impl Puts {
 pub(crate) struct Gathering<'a> {
     pub(crate) session: &'a Session,
     pub(crate) puts: &'a mut Puts,
-    /// What was gathered, in its order.
+    /// The gathered rows, in order.
     pub(crate) steps: Vec<PipelineStep>,
 }
 
@@ -90,6 +90,6 @@ impl Row for Table {
     }
 }
 
-/// What one statement carries: PostgreSQL takes no message of a gigabyte, and holds all of one in memory.
+/// Size of one statement: PostgreSQL takes no message of a gigabyte, and holds all of one in memory.
 const ROWS_MAX: usize = 16_384;
 const BYTES_MAX: usize = 8 << 20;

@@ -113,7 +113,7 @@ pub(crate) struct Pipeline<F, T> {
     is_sent: bool,
 }
 
-/// What comes of a request.
+/// Result of a request.
 enum Reply<F, T> {
     Expected(Pin<Box<F>>),
     There(Result<T, Error>),

@@ -20,7 +20,7 @@ pub struct PostgresStore {
     election: Arc<PostgresElection>,
 }
 
-/// What the address of a database leaves open.
+/// Settings that the address of a database leaves open.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// Longest silence of a leader. Connections that lost their way are noticed within twice as long.
@@ -98,9 +98,6 @@ impl PostgresStore {
     }
 
     /// A secret that all servers know alike: the candidate, if none has this name yet.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn secret(&self, name: &str, candidate: &str) -> Result<String, StoreError> {
         let session = Session::open(&self.target, Purpose::Lookup)?;
         let add = "INSERT INTO server_secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";

@@ -19,9 +19,9 @@ pub(crate) struct Target {
     pub(crate) servers: Vec<Server>,
     /// The one that took the last connection; it is tried first, for others may take long to refuse.
     pub(crate) last: AtomicUsize,
-    /// How to encrypt, where that is asked for.
+    /// Kind of encryption, where one is asked for.
     pub(crate) tls: MakeRustlsConnect,
-    /// How long one server may take until it can be talked to.
+    /// Time within which one server must accept a connection.
     pub(crate) connect_limit: Duration,
     /// Longest silence of a leader.
     pub(crate) lease: Duration,
@@ -31,7 +31,7 @@ pub(crate) struct Target {
 pub(crate) struct Server {
     /// Its name in messages: host and port, and nothing secret.
     pub(crate) place: String,
-    /// How to reach it.
+    /// Address of the host.
     pub(crate) config: Config,
 }
 
@@ -98,7 +98,7 @@ struct Address<'a> {
     hosts: &'a str,
     /// The name of the database.
     path: &'a str,
-    /// What the client library knows, with the question mark before it.
+    /// Parameters of the client library, with the question mark before them.
     parameters: String,
     mode: SslMode,
     trust: Trust,
@@ -130,7 +130,7 @@ impl<'a> Address<'a> {
         Ok(Self { before_hosts, hosts, path, parameters, mode, trust })
     }
 
-    /// What the client library is to know of each host.
+    /// Settings of the client library for each host.
     fn configs(&self, environment: &Environment) -> Result<Vec<Config>, StoreError> {
         // A host name holds no comma, and a path to a socket must have it written as %2C.
         let hosts: Vec<&str> = self.hosts.split(',').collect();
@@ -157,7 +157,7 @@ impl<'a> Address<'a> {
     }
 }
 
-/// How long the user and the password are at the beginning of what follows the scheme, the @ after them included.
+/// Length of the user and the password at the beginning of what follows the scheme, the @ after them included.
 ///
 /// Whatever could be taken for a host though it is a piece of a password is refused: hosts are shown in messages.
 fn user_length(rest: &str) -> Result<usize, StoreError> {
@@ -208,7 +208,7 @@ pub(crate) fn refused(why: &str) -> StoreError {
     StoreError::Address(why.to_owned())
 }
 
-/// What an address may leave out.
+/// Parts that an address may leave out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) user: Option<String>,

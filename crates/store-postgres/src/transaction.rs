@@ -14,7 +14,7 @@ use tokio_postgres::{Error, Row, RowStream, Statement};
 /// A transaction; what begins it goes along with its first statement.
 pub(crate) struct Transaction<'a> {
     session: &'a Session,
-    /// What begins it, until that was sent.
+    /// The statement that begins it, until it is sent.
     begin: Cell<Option<&'static str>>,
     /// PostgreSQL answers one question after the other.
     is_asked: Cell<bool>,

@@ -178,7 +178,7 @@ pub(crate) struct Column {
     values: Vec<u8>,
     count: i32,
     has_null: bool,
-    /// What all values are that are there.
+    /// Kind of all values that are present.
     of: Option<Of>,
     /// True if they are not all the same.
     is_mixed: bool,

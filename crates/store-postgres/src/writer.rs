@@ -135,7 +135,7 @@ pub(crate) struct Fence {
     place: String,
 }
 
-/// How the row is found.
+/// Way to find the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// Where it was left; a table that was written anew has it elsewhere.

@@ -55,7 +55,7 @@ fn run(writer: &mut dyn Writer, jobs: u64, batch: u64) -> Result<(), StoreError>
     Ok(())
 }
 
-/// How many rows one call looks at.
+/// Number of rows that one call looks at.
 fn list(reader: &dyn Reader) -> Result<u64, StoreError> {
     let nobody = PoolJobFilter { client: Some(UserId(99)), status: None };
     let page = reader.pool_jobs(&nobody, &Cursor { after: None, limit: 10 })?;

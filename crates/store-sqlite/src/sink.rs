@@ -48,7 +48,7 @@ impl Sink for SqliteSink<'_> {
 struct Binding<'a, 'statement> {
     statement: &'a mut Statement<'statement>,
     bound: usize,
-    /// What went wrong with it first.
+    /// The first error.
     outcome: rusqlite::Result<()>,
 }
 

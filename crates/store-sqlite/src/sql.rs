@@ -93,9 +93,9 @@ pub(crate) enum Fault {
     /// The file system said no.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried, on which path.
+        /// The operation, and its path.
         what: String,
-        /// What came of it.
+        /// Error of the operation.
         source: std::io::Error,
     },
     /// The SQLite linked in is too old.

@@ -2,9 +2,8 @@
 
 use crate::StoreError;
 use muster_model::{
-    AccountChange, Change, FrameChange, FrameTaskRecord, JobRecord, LaneRecord, Name, PoolChange,
-    PoolWorkerId, RendererRecord, ScheduleRecord, SecretRecord, SessionRecord, ShareRecord, TaskId,
-    TaskRecord, Timestamp, WorkerRecord,
+    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
+    ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 
 /// The content of one transaction.
@@ -12,7 +11,7 @@ use muster_model::{
 pub struct Batch {
     /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
     pub changes: Vec<Change>,
-    /// What subscribers will be told once this is durable.
+    /// Entries that are published once this is durable.
     pub feed: Vec<FeedEntry>,
     /// Signs of life worth writing down: `pcs.last_seen_at`.
     pub sightings: Vec<(Name, Timestamp)>,
@@ -26,6 +25,17 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         let sightings = self.sightings.is_empty() && self.pool_sightings.is_empty();
         self.changes.is_empty() && self.feed.is_empty() && sightings
+    }
+
+    /// The latest moment its rows speak of as past; `None`: they speak of none.
+    ///
+    /// A store has no clock. This is what it dates the batch's part of the feed with, to know when it
+    /// is old enough to delete.
+    #[must_use]
+    pub fn moment(&self) -> Option<Timestamp> {
+        let changes = self.changes.iter().filter_map(change_moment);
+        let sightings = self.sightings.iter().map(|(_, at)| *at);
+        changes.chain(sightings).chain(self.pool_sightings.iter().map(|(_, at)| *at)).max()
     }
 }
 
@@ -100,25 +110,16 @@ pub fn continue_feed(last: u64, entries: &[FeedEntry]) -> Result<u64, StoreError
     })
 }
 
-impl Batch {
-    /// The latest moment its rows speak of as past; `None`: they speak of none.
-    ///
-    /// A store has no clock. This is what it dates the batch's part of the feed with, to know when it
-    /// is old enough to delete.
-    #[must_use]
-    pub fn moment(&self) -> Option<Timestamp> {
-        let changes = self.changes.iter().filter_map(change_moment);
-        let sightings = self.sightings.iter().map(|(_, at)| *at);
-        changes.chain(sightings).chain(self.pool_sightings.iter().map(|(_, at)| *at)).max()
-    }
-}
-
 fn change_moment(change: &Change) -> Option<Timestamp> {
     match change {
-        Change::Job(job) => Some(job_moment(job)),
-        Change::Task(task) => Some(task_moment(task)),
-        Change::Lane(lane) => Some(lane_moment(lane)),
-        Change::Worker(worker) => Some(worker_moment(worker)),
+        Change::Job(job) => Some(latest(job.created_at, [job.started_at, job.completed_at])),
+        Change::Task(task) => {
+            Some(latest(task.created_at, [task.started_at, task.confirmed_at, task.completed_at]))
+        }
+        Change::Lane(lane) => Some(latest(lane.created_at, [lane.offline_since])),
+        Change::Worker(worker) => {
+            Some(latest(worker.created_at, [Some(worker.status_since), Some(worker.last_seen)]))
+        }
         Change::Share(_) | Change::ShareGone { .. } | Change::Stop { .. } | Change::Secrets(..) => None,
         Change::Log(log) => Some(log.at),
         Change::WorkerLog(log) => Some(log.at),
@@ -128,18 +129,23 @@ fn change_moment(change: &Change) -> Option<Timestamp> {
         Change::Frames(change) => frame_moment(change),
         Change::Pool(change) => pool_moment(change),
         Change::Accounts(change) => account_moment(change),
-        Change::Schedule(schedule) => Some(schedule_moment(schedule)),
+        // A slot was fired when it was due, or later.
+        Change::Schedule(schedule) => Some(latest(schedule.created_at, [schedule.last_slot])),
         Change::ScheduleGone(_) => None,
     }
 }
 
 fn frame_moment(change: &FrameChange) -> Option<Timestamp> {
     match change {
-        FrameChange::Renderer(renderer) => Some(renderer_moment(renderer)),
+        FrameChange::Renderer(renderer) => {
+            Some(latest(renderer.registered_at, [Some(renderer.state_since), renderer.last_heartbeat]))
+        }
         FrameChange::RendererGone(_) | FrameChange::Farm(_) => None,
         FrameChange::Transition(transition) => Some(transition.at),
-        FrameChange::Session(session) => Some(session_moment(session)),
-        FrameChange::Task(task) => Some(frame_task_moment(task)),
+        FrameChange::Session(session) => Some(latest(session.created_at, [session.ended_at])),
+        FrameChange::Task(task) => {
+            Some(latest(task.created_at, [Some(task.granted_at), task.confirmed_at, task.ended_at]))
+        }
         FrameChange::Chunk(chunk) => Some(chunk.at),
         FrameChange::Replay(replay) => Some(replay.at),
         FrameChange::Quarantine(entry) => Some(entry.at),
@@ -165,39 +171,6 @@ fn account_moment(change: &AccountChange) -> Option<Timestamp> {
         AccountChange::ApiKey(key) => Some(latest(key.created_at, [key.last_used_at, key.revoked_at])),
         AccountChange::Audit(act) => Some(act.at),
     }
-}
-
-/// A slot was fired when it was due, or later.
-fn schedule_moment(schedule: &ScheduleRecord) -> Timestamp {
-    latest(schedule.created_at, [schedule.last_slot])
-}
-
-fn job_moment(job: &JobRecord) -> Timestamp {
-    latest(job.created_at, [job.started_at, job.completed_at])
-}
-
-fn task_moment(task: &TaskRecord) -> Timestamp {
-    latest(task.created_at, [task.started_at, task.confirmed_at, task.completed_at])
-}
-
-fn lane_moment(lane: &LaneRecord) -> Timestamp {
-    latest(lane.created_at, [lane.offline_since])
-}
-
-fn worker_moment(worker: &WorkerRecord) -> Timestamp {
-    latest(worker.created_at, [Some(worker.status_since), Some(worker.last_seen)])
-}
-
-fn renderer_moment(renderer: &RendererRecord) -> Timestamp {
-    latest(renderer.registered_at, [Some(renderer.state_since), renderer.last_heartbeat])
-}
-
-fn session_moment(session: &SessionRecord) -> Timestamp {
-    latest(session.created_at, [session.ended_at])
-}
-
-fn frame_task_moment(task: &FrameTaskRecord) -> Timestamp {
-    latest(task.created_at, [Some(task.granted_at), task.confirmed_at, task.ended_at])
 }
 
 fn latest<const N: usize>(first: Timestamp, others: [Option<Timestamp>; N]) -> Timestamp {

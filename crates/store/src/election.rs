@@ -40,7 +40,7 @@ impl Standing {
 /// Leadership over a store that several servers share.
 #[allow(clippy::missing_errors_doc, reason = "each fails when the database does; what else is said")]
 pub trait Election: Send + Sync {
-    /// How it stands now.
+    /// The current state of leadership.
     fn look(&self) -> Result<Standing, StoreError>;
 
     /// Begins a term if leadership still stands as `seen`; `None`: somebody was quicker, or the leader lives.

@@ -7,26 +7,21 @@
 
 mod batch;
 mod election;
-mod frames;
 mod memory;
-mod pool;
 pub mod position;
 mod query;
+mod reader;
 
 pub use batch::{Batch, Cutoffs, FeedEntry, Loaded, continue_feed};
 pub use election::{Candidate, Election, Standing};
-pub use frames::{ChunkFilter, DiagnosticFilter, FrameReader};
 pub use memory::{Failure, MemoryStore};
-use muster_model::{
-    AlertRecord, Facts, JobId, JobRecord, Key, LaneRecord, LogRecord, Name, Scope, TaskId, TaskRecord,
-    Timestamp, WorkerLogRecord, WorkerRecord,
-};
-pub use pool::{AccountReader, PoolJobFilter, PoolJobView, PoolReader};
+use muster_model::{Facts, Key, Timestamp};
 pub use query::{
-    ARTIFACT_MARK, Backlog, CountedJob, Cursor, FeedPage, FleetView, JobCounts, JobFilter, LaneFilter,
-    LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page, ScheduleReader, TARGET_WORKERS_MAX,
-    TaskFilter, WorkerSummary,
+    ARTIFACT_MARK, Backlog, ChunkFilter, CountedJob, Cursor, DiagnosticFilter, FeedPage, FleetView,
+    JobCounts, JobFilter, LaneFilter, LaneView, OpenCounts, POOL_JOBS_LOOKED_AT, Page, Pages, PoolJobFilter,
+    PoolJobView, TARGET_WORKERS_MAX, TaskFilter, WorkerSummary, pages,
 };
+pub use reader::{AccountReader, FrameReader, OverviewReader, PoolReader, Reader, ScheduleReader};
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -79,9 +74,6 @@ pub trait Store: Send + Sync + 'static {
     fn begin_term(&self) -> Result<Term, StoreError>;
 
     /// Begins a term whose epoch is larger than one that was seen elsewhere.
-    ///
-    /// # Errors
-    /// As those of [`Self::begin_term`].
     fn begin_term_beyond(&self, epoch: u64) -> Result<Term, StoreError> {
         loop {
             let term = self.begin_term()?;
@@ -94,7 +86,7 @@ pub trait Store: Send + Sync + 'static {
     /// A handle for reading; cheap to call, safe to share.
     fn reader(&self) -> std::sync::Arc<dyn Reader>;
 
-    /// How servers that share it agree who leads; `None`: it belongs to one process, which leads.
+    /// Election among the servers that share it; `None`: it belongs to one process, which leads.
     fn election(&self) -> Option<std::sync::Arc<dyn Election>> {
         None
     }
@@ -106,10 +98,10 @@ pub struct Term {
     pub epoch: u64,
     /// The last number of the feed that was given out.
     pub feed_seq: u64,
-    /// How many commits the store has seen before this term; only ever compared with what
+    /// Number of commits before this term; only ever compared with what
     /// [`Election::preload`] told.
     pub commits: u64,
-    /// What time it is by the store's own clock, and not before any moment an earlier term knew of; `None`: the
+    /// Time by the store's own clock, and not before any moment an earlier term knew of; `None`: the
     /// store has no clock, and the server goes by its own.
     pub now: Option<Timestamp>,
     /// For the committing thread.
@@ -139,9 +131,6 @@ pub trait Writer: Send {
     fn commit(&mut self, batch: &Batch) -> Result<(), StoreError>;
 
     /// Deletes a bounded amount of what is older than the cutoffs; answers whether more remains.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn prune(&mut self, cutoffs: &Cutoffs) -> Result<bool, StoreError>;
 }
 
@@ -149,127 +138,5 @@ pub trait Writer: Send {
 pub trait Lookup: Send {
     /// The facts that exist for these keys. A job or session that is open is not a fact; nor is a task
     /// or range that is not ended. An assignment is one whatever became of it.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn facts(&mut self, keys: &[Key]) -> Result<Facts, StoreError>;
-}
-
-/// Reads for people. Every list is paged; every call sees one consistent state.
-pub trait Reader: FrameReader + PoolReader + AccountReader + ScheduleReader + OverviewReader {
-    /// Jobs, newest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn jobs(&self, filter: &JobFilter, page: &Cursor) -> Result<Page<JobRecord>, StoreError>;
-
-    /// Jobs, newest first, with how far each is. A job that is closed changes no more: where it is `known`, it is not
-    /// counted again.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn counted_jobs(
-        &self,
-        filter: &JobFilter,
-        page: &Cursor,
-        known: &dyn Fn(JobId) -> bool,
-    ) -> Result<Page<CountedJob>, StoreError>;
-
-    /// How many devices a scope is for; `None` where that would be dear to tell.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn targets(&self, scope: &Scope) -> Result<Option<u64>, StoreError>;
-
-    /// One job, its payload included.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn job(&self, id: JobId) -> Result<Option<JobRecord>, StoreError>;
-
-    /// How many tasks of a job stand where, at which worker, and how fast they ended since a moment.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn job_counts(&self, id: JobId, rate_since: Timestamp) -> Result<JobCounts, StoreError>;
-
-    /// The tasks of a job, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn tasks(&self, job: JobId, filter: &TaskFilter, page: &Cursor) -> Result<Page<TaskRecord>, StoreError>;
-
-    /// One task.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn task(&self, id: TaskId) -> Result<Option<TaskRecord>, StoreError>;
-
-    /// The stations of a task, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn task_log(&self, id: TaskId) -> Result<Vec<LogRecord>, StoreError>;
-
-    /// The stations of all tasks from one to another of its job, both included: task by task, oldest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn task_logs(&self, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, StoreError>;
-
-    /// Devices, by name.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn lanes(&self, filter: &LaneFilter, page: &Cursor) -> Result<Page<LaneRecord>, StoreError>;
-
-    /// One device.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn lane(&self, id: &Name) -> Result<Option<LaneRecord>, StoreError>;
-
-    /// Workers with the counts of view `pc_device_summary`, by name (Q13).
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn workers(&self, page: &Cursor) -> Result<Page<WorkerSummary>, StoreError>;
-
-    /// One worker.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn worker(&self, id: &Name) -> Result<Option<WorkerSummary>, StoreError>;
-
-    /// A worker's life, newest first, at most `limit` entries.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn worker_log(&self, id: &Name, limit: u32) -> Result<Vec<WorkerLogRecord>, StoreError>;
-
-    /// Alerts, newest first.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn alerts(&self, page: &Cursor) -> Result<Page<AlertRecord>, StoreError>;
-
-    /// Entries of the feed after a number, oldest first, at most about `limit`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn feed(&self, after: u64, limit: u32) -> Result<FeedPage, StoreError>;
-
-    /// The records of all workers, by name.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn worker_records(&self) -> Result<Vec<WorkerRecord>, StoreError>;
-
-    /// The record of a worker alone.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn worker_record(&self, id: &Name) -> Result<Option<WorkerRecord>, StoreError> {
-        Ok(self.worker(id)?.map(|summary| summary.worker))
-    }
 }

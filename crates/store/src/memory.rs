@@ -3,15 +3,15 @@
 //! It is not SQLite in memory: that has no elections, which several servers in one world need, and every world would
 //! begin with creating a schema.
 
-mod election;
 mod frames;
 mod pool;
 mod read;
 mod tables;
 
-use crate::{Batch, Candidate, Cutoffs, Election, Loaded, Lookup, Reader, Store, StoreError, Term, Writer};
-use election::Leadership;
-use muster_model::{Facts, Key};
+use crate::{
+    Batch, Candidate, Cutoffs, Election, Loaded, Lookup, Reader, Standing, Store, StoreError, Term, Writer,
+};
+use muster_model::{Facts, Key, Timestamp};
 use read::MemoryReader;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tables::Tables;
@@ -53,6 +53,24 @@ impl MemoryStore {
         self.lock().failure = Some(failure);
     }
 
+    /// An empty store that several servers share: [`crate::Store::election`] is there. Every clone is a server's.
+    #[must_use]
+    pub fn shared() -> Self {
+        let store = Self::new();
+        store.lock().leadership.is_shared = true;
+        store
+    }
+
+    /// Sets whether the store sees the connection by which the leader shows life; a renewal is made by another.
+    pub fn set_connected(&self, connected: bool) {
+        self.lock().leadership.connected = connected;
+    }
+
+    /// Sets the store's own clock, which terms that begin are told of.
+    pub fn set_clock(&self, now: Timestamp) {
+        self.lock().leadership.clock = Some(now);
+    }
+
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +83,7 @@ impl MemoryStore {
         Term {
             epoch: tables.epoch,
             feed_seq: tables.feed_seq(),
-            commits: shared.leadership.commits(),
+            commits: shared.leadership.commits,
             now: shared.leadership.now(),
             writer: Box::new(MemoryWriter { store: self.clone(), epoch: tables.epoch }),
             lookup: Box::new(MemoryLookup { store: self.clone() }),
@@ -87,7 +105,8 @@ impl Store for MemoryStore {
     }
 
     fn election(&self) -> Option<Arc<dyn Election>> {
-        self.as_election()
+        let is_shared = self.lock().leadership.is_shared;
+        is_shared.then(|| Arc::new(self.clone()) as Arc<dyn Election>)
     }
 }
 
@@ -154,5 +173,98 @@ impl Lookup for MemoryLookup {
             }
         }
         Ok(facts)
+    }
+}
+
+/// The leader, and what has happened since the store was made.
+#[derive(Clone, Default)]
+struct Leadership {
+    /// True if several servers share the store.
+    is_shared: bool,
+    renewals: u64,
+    leader: Option<Candidate>,
+    connected: bool,
+    commits: u64,
+    /// Time of the store's clock, if it has one.
+    clock: Option<Timestamp>,
+    /// The latest moment that a batch spoke of.
+    latest: Option<Timestamp>,
+}
+
+impl Leadership {
+    /// Notes that a transaction was kept.
+    fn count(&mut self, moment: Option<Timestamp>) {
+        self.commits += 1;
+        self.latest = self.latest.max(moment);
+    }
+
+    /// Time at which a term begins.
+    fn now(&self) -> Option<Timestamp> {
+        self.clock.map(|clock| self.latest.map_or(clock, |latest| clock.max(latest)))
+    }
+
+    /// A term begins; `leader` shows life for it, or nobody does.
+    fn pass_to(&mut self, leader: Option<Candidate>) {
+        self.renewals = 0;
+        self.connected = leader.is_some();
+        self.leader = leader;
+    }
+}
+
+impl Election for MemoryStore {
+    fn look(&self) -> Result<Standing, StoreError> {
+        Ok(standing(&self.lock()))
+    }
+
+    fn take(
+        &self,
+        seen: &Standing,
+        candidate: &Candidate,
+        epoch_seen: u64,
+    ) -> Result<Option<Term>, StoreError> {
+        let mut shared = self.lock();
+        let standing = standing(&shared);
+        if (standing.epoch, standing.renewals) != (seen.epoch, seen.renewals) {
+            return Ok(None);
+        }
+        Ok(Some(self.begin(&mut shared, Some(candidate.clone()), epoch_seen)))
+    }
+
+    fn renew(&self, epoch: u64) -> Result<(), StoreError> {
+        let mut shared = self.lock();
+        if shared.tables.epoch != epoch || shared.leadership.leader.is_none() {
+            return Err(StoreError::Superseded);
+        }
+        shared.leadership.renewals += 1;
+        shared.leadership.connected = true;
+        Ok(())
+    }
+
+    fn resign(&self, epoch: u64) -> Result<(), StoreError> {
+        let mut shared = self.lock();
+        if shared.tables.epoch == epoch {
+            shared.leadership.leader = None;
+            shared.leadership.connected = false;
+        }
+        Ok(())
+    }
+
+    fn preload(&self, sink: &mut dyn FnMut(Loaded)) -> Result<u64, StoreError> {
+        let (tables, commits) = {
+            let shared = self.lock();
+            (Arc::clone(&shared.tables), shared.leadership.commits)
+        };
+        tables.load(sink);
+        Ok(commits)
+    }
+}
+
+fn standing(shared: &Shared) -> Standing {
+    let Leadership { renewals, leader, connected, .. } = &shared.leadership;
+    Standing {
+        epoch: shared.tables.epoch,
+        renewals: *renewals,
+        leader: leader.clone(),
+        connected: *connected,
     }
 }

@@ -3,45 +3,62 @@
 use crate::{Cursor, Page};
 use muster_model::EntryId;
 
-/// A list that is read page by page. Its cursors are told from those of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
+/// Declares the lists, each with the mark of its cursors.
+macro_rules! lists {
+    ($($(#[$doc:meta])* $list:ident = $mark:literal,)*) => {
+        /// A list that is read page by page. Its cursors are told from those of the others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum List {
+            $($(#[$doc])* $list,)*
+        }
+
+        impl List {
+            const fn mark(self) -> &'static str {
+                match self {
+                    $(Self::$list => $mark,)*
+                }
+            }
+        }
+    };
+}
+
+lists! {
     /// Jobs, by their age number.
-    Jobs,
+    Jobs = "jobs",
     /// Tasks of a job, by their ordinal.
-    Tasks,
+    Tasks = "tasks",
     /// Devices, by name.
-    Lanes,
+    Lanes = "devices",
     /// Workers, by name.
-    Workers,
+    Workers = "pcs",
     /// Alerts, by moment and id.
-    Alerts,
+    Alerts = "alerts",
     /// Sessions, by their age number.
-    Sessions,
+    Sessions = "sessions",
     /// Ranges of a session, by first frame.
-    FrameTasks,
+    FrameTasks = "frames",
     /// Ranges of a session that were given out anew, by the number of their new chunk.
-    Replays,
+    Replays = "replays",
     /// Granted ids, by number.
-    Chunks,
+    Chunks = "chunks",
     /// Workers of sessions, by name.
-    Renderers,
+    Renderers = "renderers",
     /// Entries of the quarantine, by moment and id.
-    Quarantine,
+    Quarantine = "quarantine",
     /// Lines of the diagnostics log, by the number the store gave them.
-    Diagnostics,
+    Diagnostics = "diagnostics",
     /// Jobs of the pool, by number.
-    PoolJobs,
+    PoolJobs = "pool_jobs",
     /// Workers of the pool, by number.
-    PoolWorkers,
+    PoolWorkers = "workers",
     /// Users, by number.
-    Users,
+    Users = "users",
     /// Keys for programs, by number.
-    ApiKeys,
+    ApiKeys = "api_keys",
     /// Privileged acts, by the number the store gave them.
-    Audit,
+    Audit = "audit",
     /// Schedules, by id.
-    Schedules,
+    Schedules = "schedules",
 }
 
 /// Start of a page.
@@ -80,32 +97,9 @@ impl List {
     pub fn after(self, key: &str) -> String {
         format!("{}:{key}", self.mark())
     }
-
-    const fn mark(self) -> &'static str {
-        match self {
-            Self::Jobs => "jobs",
-            Self::Tasks => "tasks",
-            Self::Lanes => "devices",
-            Self::Workers => "pcs",
-            Self::Alerts => "alerts",
-            Self::Sessions => "sessions",
-            Self::FrameTasks => "frames",
-            Self::Replays => "replays",
-            Self::Chunks => "chunks",
-            Self::Renderers => "renderers",
-            Self::Quarantine => "quarantine",
-            Self::Diagnostics => "diagnostics",
-            Self::PoolJobs => "pool_jobs",
-            Self::PoolWorkers => "workers",
-            Self::Users => "users",
-            Self::ApiKeys => "api_keys",
-            Self::Audit => "audit",
-            Self::Schedules => "schedules",
-        }
-    }
 }
 
-/// How many items to look for: one more than the page may have, which is at least one.
+/// Number of items to look for: one more than the page may have, which is at least one.
 #[must_use]
 pub fn sought(cursor: &Cursor) -> u32 {
     cursor.limit.max(1).saturating_add(1)

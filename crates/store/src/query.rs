@@ -1,15 +1,16 @@
-//! Filters, pages and counts of readers.
+//! Filters, pages, views and counts of readers.
 
 use crate::{FeedEntry, StoreError};
 use muster_model::{
-    JobId, JobRecord, JobStatus, LaneStatus, Name, PoolJobId, ScheduleId, ScheduleRecord, SessionId, TaskId,
-    TaskStatus, Timestamp, WorkerRecord,
+    AssignmentRecord, ChunkState, JobId, JobRecord, JobStatus, LaneStatus, Name, PoolEndRecord, PoolJobId,
+    PoolJobRecord, PoolJobStatus, SessionId, TaskId, TaskStatus, Timestamp, UserId, WorkerRecord,
 };
+use std::marker::PhantomData;
 
 /// Start and length of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// What the page before gave as `next`; `None`: from the beginning. A text no store gave is an
+    /// `next` of the page before; `None`: from the beginning. A text no store gave is an
     /// empty page, never an error.
     pub after: Option<String>,
     /// At most so many items; at least 1.
@@ -25,7 +26,53 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// Which jobs.
+/// A list that is read to its end, page by page.
+pub struct Pages<T, R> {
+    /// The next page; `None` after the last.
+    cursor: Option<Cursor>,
+    read: R,
+    items: PhantomData<fn() -> T>,
+}
+
+/// Reads a list page by page, so many items at a time.
+pub fn pages<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>>(limit: u32, read: R) -> Pages<T, R> {
+    Pages { cursor: Some(Cursor { after: None, limit }), read, items: PhantomData }
+}
+
+impl<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>> Pages<T, R> {
+    /// True if the last page was read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.cursor.is_none()
+    }
+
+    /// Reads all items that are left.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub fn all(self) -> Result<Vec<T>, StoreError> {
+        let mut items = Vec::new();
+        for page in self {
+            items.extend(page?);
+        }
+        Ok(items)
+    }
+}
+
+impl<T, R: FnMut(&Cursor) -> Result<Page<T>, StoreError>> Iterator for Pages<T, R> {
+    type Item = Result<Vec<T>, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cursor = self.cursor.take()?;
+        let read = (self.read)(&cursor);
+        Some(read.map(|Page { items, next }| {
+            self.cursor = next.map(|after| Cursor { after: Some(after), limit: cursor.limit });
+            items
+        }))
+    }
+}
+
+/// Filter of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobFilter {
     /// Only with this status.
@@ -34,7 +81,7 @@ pub struct JobFilter {
     pub queue: Option<Name>,
 }
 
-/// Which tasks.
+/// Filter of tasks.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
     /// Only with this status.
@@ -47,10 +94,10 @@ pub struct TaskFilter {
     pub has_artifact: bool,
 }
 
-/// How the result of a task begins to tell of a file that it left behind (N21).
+/// Text in the result of a task that left a file behind (N21).
 pub const ARTIFACT_MARK: &str = "\"artifact\":";
 
-/// Which devices.
+/// Filter of devices.
 #[derive(Clone, Debug, Default)]
 pub struct LaneFilter {
     /// Only with this status.
@@ -59,7 +106,7 @@ pub struct LaneFilter {
     pub worker: Option<Name>,
 }
 
-/// How many tasks of a job stand where.
+/// Counts of a job's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
     /// By worker and status, sorted by worker.
@@ -73,9 +120,9 @@ pub struct JobCounts {
 pub struct CountedJob {
     /// The job.
     pub job: JobRecord,
-    /// How many of its tasks stand where, by status; `None` where whoever asked knows.
+    /// Its tasks by status; `None` where the caller knows them.
     pub tasks: Option<Vec<(TaskStatus, u64)>>,
-    /// How many devices a job that has not ended is for; `None` where that would be dear to tell.
+    /// Number of devices that a job which has not ended is for; `None` where counting would be expensive.
     pub targets: Option<u64>,
 }
 
@@ -108,16 +155,6 @@ pub struct FeedPage {
     pub oldest: u64,
 }
 
-/// Reads about schedules. Every list is paged; every call sees one consistent state.
-#[allow(clippy::missing_errors_doc, reason = "each fails when the database does, and only then")]
-pub trait ScheduleReader: Send + Sync {
-    /// Schedules by id, so the oldest first.
-    fn schedules(&self, page: &Cursor) -> Result<Page<ScheduleRecord>, StoreError>;
-
-    /// One schedule.
-    fn schedule(&self, id: ScheduleId) -> Result<Option<ScheduleRecord>, StoreError>;
-}
-
 /// Every worker and every device at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetView {
@@ -132,17 +169,17 @@ pub struct FleetView {
 pub struct LaneView {
     /// Its name.
     pub id: Name,
-    /// Where it is attached.
+    /// The worker it is attached to.
     pub worker: Name,
-    /// Where it stands.
+    /// Its status.
     pub status: LaneStatus,
     /// True if its worker last said that it is usable.
     pub attached: bool,
-    /// What runs on it.
+    /// The task that runs on it.
     pub running: Option<TaskId>,
 }
 
-/// What has not ended, counted, and what has waited longest.
+/// Counts of open work, and the oldest of it that waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Jobs; one that is pending stands behind older ones of its queue.
@@ -154,7 +191,7 @@ pub struct Backlog {
     pub oldest_pool_job: Option<(PoolJobId, Timestamp)>,
 }
 
-/// How many of a kind stand where.
+/// Counts of open work of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenCounts<T> {
     /// Not begun.
@@ -167,16 +204,6 @@ pub struct OpenCounts<T> {
     pub oldest: Option<(T, Timestamp)>,
 }
 
-/// Reads about everything at once. Every call sees one consistent state.
-#[allow(clippy::missing_errors_doc, reason = "each fails when the database does, and only then")]
-pub trait OverviewReader: Send + Sync {
-    /// The whole fleet.
-    fn fleet(&self) -> Result<FleetView, StoreError>;
-
-    /// What has not ended.
-    fn backlog(&self) -> Result<Backlog, StoreError>;
-}
-
 impl<T> Default for OpenCounts<T> {
     fn default() -> Self {
         Self { pending: 0, running: 0, paused: 0, oldest: None }
@@ -185,3 +212,55 @@ impl<T> Default for OpenCounts<T> {
 
 /// No index knows which jobs of the pool wait: so many are looked at, some milliseconds' worth.
 pub const POOL_JOBS_LOOKED_AT: u64 = 10_000;
+
+/// Filter of chunks.
+#[derive(Clone, Debug, Default)]
+pub struct ChunkFilter {
+    /// Only in this state.
+    pub state: Option<ChunkState>,
+    /// Only of this session.
+    pub session: Option<SessionId>,
+}
+
+/// Filter of lines of the diagnostics log.
+#[derive(Clone, Debug, Default)]
+pub struct DiagnosticFilter {
+    /// Only of this session.
+    pub session: Option<SessionId>,
+    /// Only of this worker.
+    pub worker: Option<Name>,
+}
+
+/// A job and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolJobView {
+    /// As it was handed in.
+    pub job: PoolJobRecord,
+    /// True if somebody has it.
+    pub running: bool,
+    /// Its end, if it has ended.
+    pub end: Option<PoolEndRecord>,
+    /// The assignment whose result is the job's, with that result.
+    pub result: Option<AssignmentRecord>,
+}
+
+/// Filter of jobs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PoolJobFilter {
+    /// Only of this client.
+    pub client: Option<UserId>,
+    /// Only with this status.
+    pub status: Option<PoolJobStatus>,
+}
+
+impl PoolJobView {
+    /// Status of the job.
+    #[must_use]
+    pub fn status(&self) -> PoolJobStatus {
+        match &self.end {
+            Some(end) => end.status,
+            None if self.running => PoolJobStatus::Running,
+            None => PoolJobStatus::Queued,
+        }
+    }
+}

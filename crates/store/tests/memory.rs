@@ -1,10 +1,10 @@
 //! The store in memory does what every store must, and fails on demand.
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-use muster_model::{Change, Name, Timestamp, WorkerRecord, WorkerStatus};
+use muster_model::Timestamp;
 use muster_store::{
-    Batch, Cursor, Failure, MemoryStore, Store,
-    conformance::{Fixture, all, shared},
+    Cursor, Failure, MemoryStore, Store,
+    conformance::{Fixture, all, scenes::worker_batch, shared},
 };
 
 struct Memory(MemoryStore);
@@ -32,28 +32,11 @@ fn it_conforms_where_servers_share_it() {
     });
 }
 
-/// Whoever has a store in memory for themselves leads, and asks nobody.
+/// A store in memory that belongs to one server has no election.
 #[test]
 fn only_a_shared_one_has_elections() {
     assert!(MemoryStore::new().election().is_none());
     assert!(MemoryStore::shared().clone().election().is_some());
-}
-
-fn batch(id: &str) -> Batch {
-    let at = Timestamp(0);
-    let worker = WorkerRecord {
-        id: Name::new(id).unwrap(),
-        status: WorkerStatus::Online,
-        status_since: at,
-        cap: None,
-        draining: false,
-        paused_until: None,
-        lease_until: at,
-        last_seen: at,
-        heartbeat_late_since: None,
-        created_at: at,
-    };
-    Batch { changes: vec![Change::Worker(Box::new(worker))], ..Batch::default() }
 }
 
 fn count(store: &MemoryStore) -> usize {
@@ -65,21 +48,21 @@ fn a_planned_failure_keeps_nothing_or_everything_and_happens_once() {
     let store = MemoryStore::new();
     let mut term = store.begin_term().unwrap();
     store.fail_next(Failure::Before);
-    assert!(term.writer.commit(&batch("a")).is_err());
+    assert!(term.writer.commit(&worker_batch("a")).is_err());
     assert_eq!(count(&store), 0);
     store.fail_next(Failure::After);
-    assert!(term.writer.commit(&batch("a")).is_err());
+    assert!(term.writer.commit(&worker_batch("a")).is_err());
     assert_eq!(count(&store), 1);
-    term.writer.commit(&batch("b")).unwrap();
+    term.writer.commit(&worker_batch("b")).unwrap();
     assert_eq!(count(&store), 2);
 }
 
 #[test]
 fn a_snapshot_goes_its_own_way() {
     let store = MemoryStore::new();
-    store.begin_term().unwrap().writer.commit(&batch("a")).unwrap();
+    store.begin_term().unwrap().writer.commit(&worker_batch("a")).unwrap();
     let snapshot = store.snapshot();
-    store.begin_term().unwrap().writer.commit(&batch("b")).unwrap();
+    store.begin_term().unwrap().writer.commit(&worker_batch("b")).unwrap();
     assert_eq!((count(&store), count(&snapshot)), (2, 1));
     assert_eq!((store.begin_term().unwrap().epoch, snapshot.begin_term().unwrap().epoch), (3, 2));
 }

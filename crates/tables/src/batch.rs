@@ -13,9 +13,6 @@ use muster_model::{
 use muster_store::Batch;
 
 /// Writes a batch; its entries of the feed are dated with `moment`.
-///
-/// # Errors
-/// When the sink fails, or a number is larger than a column can hold.
 pub fn write_batch(batch: &Batch, moment: i64, sink: &mut dyn Sink) -> Result<(), Fault> {
     let mut sorted = Sorted::default();
     for change in &batch.changes {

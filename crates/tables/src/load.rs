@@ -20,9 +20,6 @@ use muster_store::Loaded;
 use std::slice::Chunks;
 
 /// Reads all live rows, in the order that [`muster_store::Writer::load`] asks for.
-///
-/// # Errors
-/// When the database fails, or a row makes no sense.
 pub fn load(connection: &dyn Sql, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fault> {
     let mut rows = Handover { connection, sink };
     rows.all("ORDER BY id", |worker: WorkerRecord| Loaded::Worker(worker))?;
@@ -38,7 +35,7 @@ pub fn load(connection: &dyn Sql, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fa
     rows.all("ORDER BY id", |schedule: ScheduleRecord| Loaded::Schedule(Box::new(schedule)))
 }
 
-/// Where rows come from and go to.
+/// Source and destination of rows.
 struct Handover<'a> {
     connection: &'a dyn Sql,
     sink: &'a mut dyn FnMut(Loaded),

@@ -22,11 +22,11 @@ type Values = fn(&Key, &mut dyn FnMut(&[Value<'_>]) -> Result<(), Fault>) -> Res
 /// Makes a key and its fact of a row, if it is one.
 type Read = fn(&dyn Cells) -> Result<Option<(Key, Fact)>, Fault>;
 
-/// How the facts of one kind of key are found: in the row whose key columns hold what the key says.
+/// Way to find the facts of one kind of key: the row whose key columns hold what the key says.
 pub struct LookupKind {
-    /// What to read from, with the alias that [`Self::columns`] may use.
+    /// The table, with the alias that [`Self::columns`] may use.
     pub table: &'static str,
-    /// What to select, for [`Self::read`].
+    /// The columns to select, for [`Self::read`].
     pub columns: &'static str,
     /// The columns that tell the row.
     pub key: &'static [Column],
@@ -38,9 +38,9 @@ pub struct LookupKind {
 
 /// Keys of one kind.
 pub struct LookupPlan<'a> {
-    /// How they are found.
+    /// Way to find them.
     pub kind: &'static LookupKind,
-    /// Which.
+    /// The keys.
     pub keys: Vec<&'a Key>,
 }
 
@@ -59,9 +59,6 @@ pub fn plan(keys: &[Key]) -> Vec<LookupPlan<'_>> {
 }
 
 /// Finds the facts that exist for these keys, one query for each.
-///
-/// # Errors
-/// When the database fails, or a row makes no sense.
 pub fn facts(connection: &dyn Sql, keys: &[Key]) -> Result<Facts, Fault> {
     let mut facts = Facts::default();
     for plan in plan(keys) {
@@ -77,9 +74,6 @@ pub fn facts(connection: &dyn Sql, keys: &[Key]) -> Result<Facts, Fault> {
 
 impl LookupKind {
     /// Hands over what [`Self::key`]'s columns must hold, in their order; not at all where no column can hold it.
-    ///
-    /// # Errors
-    /// When `take` fails.
     pub fn values(
         &self,
         key: &Key,
@@ -89,9 +83,6 @@ impl LookupKind {
     }
 
     /// Adds the fact of a row, if it is one.
-    ///
-    /// # Errors
-    /// When the row makes no sense.
     pub fn read(&self, row: &dyn Cells, facts: &mut Facts) -> Result<(), Fault> {
         if let Some((key, fact)) = (self.read)(row)? {
             facts.insert(key, fact);

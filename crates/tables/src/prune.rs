@@ -10,9 +10,6 @@ use muster_model::{AssignmentId, JobId, SessionId, Timestamp};
 use muster_store::Cutoffs;
 
 /// Deletes a bounded number of rows of each kind; answers whether more remains.
-///
-/// # Errors
-/// When the database fails.
 pub fn prune(connection: &dyn Sql, cutoffs: &Cutoffs, walk: &mut Walk) -> Result<bool, Fault> {
     let mut more = prune_jobs(connection, cutoffs.history)?;
     more |= walk.prune(connection, cutoffs.history)?;
@@ -221,7 +218,7 @@ const OLD_TRANSITIONS: &str = "DELETE FROM sim_transitions WHERE id IN \
 const OLD_DIAGNOSTICS: &str = "DELETE FROM sim_diagnostics WHERE id IN \
      (SELECT id FROM (SELECT id, at FROM sim_diagnostics ORDER BY id LIMIT ?2) AS first WHERE at < ?1)";
 
-/// What nobody has looked at stays, unless there is nothing to look at.
+/// An entry that nobody has looked at stays, unless there is nothing to look at.
 const OLD_QUARANTINE: &str = "DELETE FROM sim_quarantine WHERE id IN \
      (SELECT id FROM sim_quarantine WHERE (confirmed IS NOT NULL OR (moved = 1 AND files = 0)) AND at < ?1 \
       ORDER BY at LIMIT ?2)";

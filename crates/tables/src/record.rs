@@ -368,7 +368,7 @@ impl Row for FirstColumns<'_> {
 
 /// Keeps the last record of each key, in the order of the keys.
 ///
-/// What is replaced within its own batch need not be written; rows in the order of their keys fall on
+/// A row that is replaced within its own batch need not be written; rows in the order of their keys fall on
 /// neighbouring pages.
 pub(crate) fn latest<'a, T, K: Ord>(records: Vec<&'a T>, key: impl Fn(&'a T) -> K) -> Vec<&'a T> {
     split(records, key, |_| false).0

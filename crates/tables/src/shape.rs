@@ -20,7 +20,7 @@ pub struct TableShape {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds, unless it holds nothing.
+    /// Kind of value, unless it is null.
     pub kind: Kind,
 }
 

@@ -26,17 +26,11 @@ pub type Take<'a> = dyn FnMut(&dyn Cells) -> Result<(), Fault> + 'a;
 /// A connection within a transaction: all it reads is one state.
 pub trait Sql {
     /// Hands each row of a query to `take`, without collecting them. Until it returns, nothing else is asked.
-    ///
-    /// # Errors
-    /// When the database fails, or `take` does.
     fn each(&self, sql: &str, params: &[Value<'_>], take: &mut Take<'_>) -> Result<(), Fault>;
 
     /// Hands over the rows of a query for each of many sets of parameters, in their order.
     ///
     /// Where a round trip costs, all are asked for at once.
-    ///
-    /// # Errors
-    /// When the database fails, or `take` does.
     fn each_for(&self, sql: &str, sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
         for params in sets {
             self.each(sql, params, take)?;
@@ -45,18 +39,12 @@ pub trait Sql {
     }
 
     /// Runs a statement; answers how many rows it concerned.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn execute(&self, sql: &str, params: &[Value<'_>]) -> Result<u64, Fault>;
 }
 
 /// Connections that read; a store brings its own.
 pub trait Connections: Send + Sync + 'static {
     /// Reads in a transaction of its own: all of it sees one state.
-    ///
-    /// # Errors
-    /// When the database fails, or `read` does.
     fn read<T>(&self, read: impl FnOnce(&dyn Sql) -> Result<T, Fault>) -> Result<T, Fault>;
 }
 
@@ -77,9 +65,6 @@ pub trait Row {
 pub trait Sink {
     /// Puts so many rows into a table; `fill` is called for each, by its number, and gives all its values in the order
     /// of [`Put::columns`]. No two rows of one call have the same key.
-    ///
-    /// # Errors
-    /// When the database fails, or `fill` does.
     fn put(
         &mut self,
         put: &'static Put,

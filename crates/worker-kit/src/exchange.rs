@@ -8,15 +8,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The queue of events of a worker, and the work whose end it waits for.
+/// The queue of events of a worker `W`, and the work whose end it waits for.
 #[derive(Debug)]
-pub struct Exchange<E> {
-    sender: mpsc::UnboundedSender<E>,
-    receiver: mpsc::UnboundedReceiver<E>,
+pub struct Exchange<W> {
+    sender: mpsc::UnboundedSender<Event<W>>,
+    receiver: mpsc::UnboundedReceiver<Event<W>>,
     running: HashMap<u64, CancellationToken>,
 }
 
-impl<E: Send + 'static> Exchange<E> {
+/// Something that happened beside a worker, as what the worker does about it.
+pub type Event<W> = Box<dyn FnOnce(&mut W, Timestamp) + Send>;
+
+impl<W: 'static> Exchange<W> {
     /// Creates an empty queue.
     #[must_use]
     pub fn new() -> Self {
@@ -24,27 +27,40 @@ impl<E: Send + 'static> Exchange<E> {
         Self { sender, receiver, running: HashMap::new() }
     }
 
-    /// Returns a function that adds events. Events are dropped once the worker has ended.
-    pub fn reporter(&self) -> impl Fn(E) + Clone + Send + Sync + 'static {
+    /// Returns a function that reports what happens; `handle` is what the worker does about it. Reports are dropped once
+    /// the worker has ended.
+    pub fn reporter<T: Send + 'static>(
+        &self,
+        handle: impl FnOnce(&mut W, T, Timestamp) + Clone + Send + Sync + 'static,
+    ) -> impl Fn(T) + Clone + Send + Sync + 'static {
         let sender = self.sender.clone();
-        move |event| {
-            let _ = sender.send(event);
+        move |happened| {
+            let handle = handle.clone();
+            let _ = sender.send(Box::new(move |worker, now| handle(worker, happened, now)));
         }
     }
 
-    /// Runs a future beside the worker; its output becomes an event.
-    pub fn spawn(&self, future: impl Future<Output = E> + Send + 'static) -> AbortHandle {
-        let report = self.reporter();
-        tokio::spawn(async move { report(future.await) }).abort_handle()
+    /// Runs a future beside the worker; `handle` is what the worker does about its output.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+        handle: impl FnOnce(&mut W, T, Timestamp) + Send + 'static,
+    ) -> AbortHandle {
+        let sender = self.sender.clone();
+        let run = async move {
+            let output = future.await;
+            let _ = sender.send(Box::new(move |worker, now| handle(worker, output, now)));
+        };
+        tokio::spawn(run).abort_handle()
     }
 
     /// Waits for the next event.
-    pub async fn next(&mut self) -> E {
+    pub async fn next(&mut self) -> Event<W> {
         self.receiver.recv().await.expect("the exchange holds a sender itself")
     }
 
     /// Returns the next event if one has arrived.
-    pub fn try_next(&mut self) -> Option<E> {
+    pub fn try_next(&mut self) -> Option<Event<W>> {
         self.receiver.try_recv().ok()
     }
 
@@ -68,7 +84,7 @@ impl<E: Send + 'static> Exchange<E> {
     }
 }
 
-impl<E: Send + 'static> Default for Exchange<E> {
+impl<W: 'static> Default for Exchange<W> {
     fn default() -> Self {
         Self::new()
     }

@@ -1,10 +1,8 @@
 //! HTTP clients, with TLS where the address asks for it, and what answers have in common.
 
-mod ask;
 mod servers;
 
-pub use ask::{Manner, Unanswered};
-pub use servers::{NotAServer, Servers};
+pub use servers::{Manner, NotAServer, Servers, Unanswered};
 
 use reqwest::{
     Client, ClientBuilder, Response, Url,

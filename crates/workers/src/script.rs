@@ -10,10 +10,37 @@ pub(crate) trait Player {
     const QUIET: &'static [&'static str];
     /// Starts the core, as the words after `start` say.
     fn start(words: &str, now: Timestamp) -> Self;
-    /// Lets something happen.
-    fn play(&mut self, happens: &str, now: Timestamp);
-    /// Takes the list of what the core did since the last line.
-    fn take_actions(&mut self) -> Vec<String>;
+    /// Lets something happen; `rest` are the words after the first.
+    fn play(&mut self, what: &str, rest: &str);
+    /// Takes the core's actions, and answers those that the script does not.
+    fn gather(&mut self);
+    /// The state that every player has.
+    fn state(&mut self) -> &mut PlayerState;
+    fn next_wake(&self) -> Option<Timestamp>;
+    fn wake(&mut self, now: Timestamp);
+
+    /// Lets time pass, with all wakes that are due meanwhile.
+    fn pass(&mut self, until: Timestamp) {
+        let mut woken_at = None;
+        while let Some(due) = self.next_wake().filter(|due| *due <= until) {
+            let now = self.state().now.max(due);
+            assert!(woken_at != Some(now), "it asks to be woken over and over");
+            (self.state().now, woken_at) = (now, Some(now));
+            self.wake(now);
+            self.gather();
+        }
+        self.state().now = until;
+    }
+}
+
+/// The state that every player has.
+#[derive(Default)]
+pub(crate) struct PlayerState {
+    pub(crate) now: Timestamp,
+    /// Calls are not answered by themselves.
+    pub(crate) is_cut: bool,
+    /// Actions of the core since the last line.
+    pub(crate) did: Vec<String>,
 }
 
 /// Plays a script and compares.
@@ -29,11 +56,16 @@ pub(crate) fn check<P: Player>(script: &str) {
         let (at, happens) = (time(at), happens.trim());
         match (happens.strip_prefix("start"), &mut played) {
             (Some(words), _) => played = Some(P::start(words, at)),
-            (None, Some(player)) => player.play(happens, at),
+            (None, Some(player)) => {
+                player.pass(at);
+                let (what, rest) = happens.split_once(' ').unwrap_or((happens, ""));
+                player.play(what, rest.trim());
+            }
             (None, None) => panic!("a script begins with start"),
         }
         let player = played.as_mut().expect("it has begun");
-        let actions = player.take_actions();
+        player.gather();
+        let actions = std::mem::take(&mut player.state().did);
         if let Some(expected) = expected {
             assert_eq!(shown(&actions, P::QUIET, expected), expected, "{line}");
         }

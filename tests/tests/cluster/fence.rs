@@ -1,7 +1,7 @@
 //! The fence: a leader that slept writes nothing, and no write of an older epoch follows a newer one.
 
 use muster_pg_harness::Cluster as Database;
-use muster_tests::{Answer, Client, Cluster, ClusterSetup, Postgres, Request, Standing, until};
+use muster_tests::{Answer, Client, Cluster, ClusterSetup, Postgres, Request, Standing, until, wait_until};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -149,7 +149,7 @@ fn sleep_through_a_takeover(cluster: &Cluster, fence: &Fence, answers: &Answers)
             scope.spawn(|| answers.submit_until_over(&admin));
         }
         let before = answers.count();
-        until("some are answered", || (answers.count() > before + 2 * CALLERS).then_some(()));
+        wait_until("some are answered", || answers.count() > before + 2 * CALLERS);
         cluster.servers[asleep.index].signal("STOP");
         answers.is_over.store(true, Ordering::SeqCst);
         let awake = cluster.leader_after(asleep.epoch);
@@ -161,8 +161,8 @@ fn sleep_through_a_takeover(cluster: &Cluster, fence: &Fence, answers: &Answers)
     });
     assert_eq!(fence.epoch(), awake.epoch);
     let url = cluster.servers[awake.index].anonymous().url();
-    until("the one that slept follows", || {
-        (cluster.standing(asleep.index) == Standing::Following(url.clone(), awake.epoch)).then_some(())
+    wait_until("the one that slept follows", || {
+        cluster.standing(asleep.index) == Standing::Following(url.clone(), awake.epoch)
     });
 }
 
@@ -206,5 +206,5 @@ fn every_answer_is_true(cluster: &Cluster, answers: &Answers) {
 const CALLERS: usize = 24;
 const ROUNDS_MAX: u32 = 20;
 
-/// Short, so that it falls asleep for longer soon.
-const SETTINGS: [(&str, &str); 1] = [("MUSTER_LEADERSHIP__LEASE_MS", "1000")];
+/// Short, so that it falls asleep for longer soon, and long enough that the one that is awake is not taken to be asleep.
+const SETTINGS: [(&str, &str); 1] = [("MUSTER_LEADERSHIP__LEASE_MS", "3000")];

@@ -8,7 +8,7 @@ use muster_tests::{
     Agent, AgentSetup, Client, Cluster, ClusterSetup, Database as Tables, Dice, PoolWorker, Postgres,
     Request, SimWorker, Stopwatch, frames,
     load::{self, Ledger, Phase, check, jobs, sessions},
-    until,
+    number_from, wait_until, work_off,
 };
 use serde_json::json;
 use std::{
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 /// no commit of an older one follows one of a newer, and the work goes on.
 #[test]
 fn no_kill_of_the_leader_breaks_a_promise() {
-    let kills: u64 = std::env::var("MUSTER_FAILOVERS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let kills: u64 = number_from("MUSTER_FAILOVERS", 3);
     let mut dice = Dice::announced();
     let mut world = World::start();
     let (ledger, mut takeovers) = (Ledger::default(), Takeovers::default());
@@ -84,7 +84,7 @@ impl Calendar {
         let database = cluster.database();
         for id in &self.due {
             let runs = || database.count(&format!("SELECT count(*) FROM tasks WHERE schedule_id = '{id}'"));
-            until("the slot makes its run", || (runs() > 0).then_some(()));
+            wait_until("the slot makes its run", || runs() > 0);
             assert_eq!(runs(), 1, "the slot of {id} made more than one run");
         }
     }
@@ -196,10 +196,7 @@ impl World {
 
     /// Waits until nobody has anything left to do, for as long as it gets on.
     fn work_off(&self) {
-        while !self.is_idle() {
-            let before = self.ended();
-            until("something ends", || (self.is_idle() || self.ended() > before).then_some(()));
-        }
+        work_off("something ends", || u64::from(!self.is_idle()), || self.ended().unsigned_abs());
     }
 
     /// How much has ended.
@@ -211,17 +208,11 @@ impl World {
     fn is_idle(&self) -> bool {
         let database = self.cluster.database();
         let open = |table: &str| database.count(&format!("SELECT count(*) FROM {table} WHERE open = 1"));
-        let unmoved = "SELECT count(*) FROM sim_quarantine WHERE moved = 0";
         open("tasks") == 0
             && open("sim_sessions") == 0
             && jobs::open(&database) == 0
-            && database.count(unmoved) == 0
-            && self.is_agent_quiet()
-    }
-
-    fn is_agent_quiet(&self) -> bool {
-        let status = self.agent.status();
-        [&status["spooled"], &status["running"], &status["queued"]].iter().all(|count| **count == 0)
+            && frames::all_is_set_apart(&database)
+            && self.agent.is_quiet()
     }
 }
 

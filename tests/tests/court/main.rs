@@ -6,17 +6,11 @@ mod commands;
 mod hostile;
 mod kill;
 mod people;
-mod roles;
 mod schemas;
 mod sources;
 
 use muster_tests::{Slack, SlackPost, until};
 use serde_json::Value;
-
-/// What a process said.
-fn said(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Waits for a task's post that begins with a sign.
 fn seen_by_slack(slack: &Slack, task: &Value, sign: &str) -> SlackPost {

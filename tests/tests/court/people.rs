@@ -1,8 +1,8 @@
 //! Questions and answers of people: on the command line, over Slack and over HTTP.
 
-use crate::{said, seen_by_slack};
+use crate::seen_by_slack;
 use hmac::{Hmac, KeyInit, Mac};
-use muster_tests::{Answer, Client, Court, Request, SLACK_TOKEN, Server, Slack, now_ms, until};
+use muster_tests::{Answer, Client, Court, Request, SLACK_TOKEN, Server, Slack, now_ms, until, wait_until};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::{fmt::Write as _, fs};
@@ -12,26 +12,26 @@ use std::{fmt::Write as _, fs};
 #[test]
 fn a_question_is_answered_without_slack() {
     let mut court = Court::as_shipped();
-    assert_eq!(court.output(&["init"]).status.code(), Some(4), "nothing is overwritten");
+    assert_eq!(court.output(&["init"]).code, 4, "nothing is overwritten");
     court.start(&["run"]);
     let event = court.emit(&json!({"type": "greet.hello", "source": "me", "payload": {"ask": true}}));
     let task = court.finished(&event);
     assert_eq!(task["status"], "needs_human");
     let id = task["id"].as_str().unwrap();
-    let inbox: Value = serde_json::from_slice(&court.output(&["inbox", "--json"]).stdout).unwrap();
+    let inbox: Value = serde_json::from_str(&court.output(&["inbox", "--json"]).stdout).unwrap();
     assert_eq!(inbox["questions"].as_array().unwrap().len(), 1);
     assert_eq!(inbox["questions"][0]["task_id"], id);
     assert_eq!(inbox["questions"][0]["question"], "Whom shall I greet?");
-    assert!(said(&court.output(&["inbox"]).stdout).contains(id));
+    assert!(court.output(&["inbox"]).stdout.contains(id));
     let answered = court.output(&["reply", id, "Ada"]);
-    assert_eq!(answered.status.code(), Some(0));
-    let resumed = court.finished(said(&answered.stdout).trim_end());
+    assert_eq!(answered.code, 0);
+    let resumed = court.finished(answered.stdout.trim_end());
     assert_eq!((&resumed["type"], &resumed["target_general"]), (&json!("resume"), &json!("greet")));
     assert_eq!(court.result(&resumed)["summary"], "Hello, Ada, and thank you for the answer.");
-    assert_eq!(court.output(&["reply", id, "Bob"]).status.code(), Some(4), "it was answered before");
-    assert_eq!(court.output(&["reply", "task-20260101-001", "Bob"]).status.code(), Some(5));
-    assert_eq!(court.output(&["reply", "../x", "Bob"]).status.code(), Some(2));
-    until("all is told", || (court.count("queue/messages/pending") == 0).then_some(()));
+    assert_eq!(court.output(&["reply", id, "Bob"]).code, 4, "it was answered before");
+    assert_eq!(court.output(&["reply", "task-20260101-001", "Bob"]).code, 5);
+    assert_eq!(court.output(&["reply", "../x", "Bob"]).code, 2);
+    wait_until("all is told", || court.count("queue/messages/pending") == 0);
     let told = court.stdout(&["run"]);
     for line in ["❓", "📋", "✅"] {
         assert!(told.contains(line), "{told}");
@@ -156,9 +156,8 @@ fn a_question_is_answered_over_http() {
     assert_eq!(story["documents"]["question"]["question"], "Whom shall I greet?");
     let acts = server.admin().get("/audit?limit=5").expect(200)["acts"].clone();
     assert_eq!((&acts[0]["username"], &acts[0]["action"]), (&json!("otto"), &json!("reply_to_court")));
-    until("the board follows", || {
-        (column(&vera, "tasks/needs_human")["count"] == 0 && column(&vera, "tasks/completed")["count"] == 2)
-            .then_some(())
+    wait_until("the board follows", || {
+        column(&vera, "tasks/needs_human")["count"] == 0 && column(&vera, "tasks/completed")["count"] == 2
     });
 }
 

@@ -1,7 +1,6 @@
 //! GitHub, Jira and a program, as the sentinel watches them (C18).
 
-use crate::said;
-use muster_tests::{Court, Reply, StandIn, Visit, until};
+use muster_tests::{Court, Reply, StandIn, Visit, until, wait_until};
 use serde_json::{Value, json};
 use std::sync::{
     Arc,
@@ -23,20 +22,8 @@ fn sources_feed_the_court() {
         hub(visit)
     });
     let jira = StandIn::start(site);
-    let settings = format!(
-        "[sentinel.github]\nbase_url = \"{}\"\npoll_s = 1\n[sentinel.jira]\nbase_url = \"{}\"\njql = \"project = QP\"\n\
-         poll_s = 1\n[sentinel.command.ci]\ncommand = [\"sh\", \"soldiers/source.sh\"]\npoll_s = 1\n",
-        github.url(),
-        jira.url()
-    );
-    let mut court = Court::with(&settings)
-        .env("GITHUB_TOKEN", "gh-of-tests")
-        .env("JIRA_EMAIL", "me@example.com")
-        .env("JIRA_API_TOKEN", "jira-of-tests")
-        .env("SLACK_BOT_TOKEN", "xoxb-of-tests")
-        .general("all", MANIFEST)
-        .soldier("source", SOURCE)
-        .soldier("all", SOLDIER);
+    let mut court =
+        court(&github, &jira).env("JIRA_EMAIL", "me@example.com").env("SLACK_BOT_TOKEN", "xoxb-of-tests");
     court.start(&["run"]);
     let pr = court.finished("evt-github-42-2026-02-07T10:00:00Z");
     assert_eq!(
@@ -52,12 +39,12 @@ fn sources_feed_the_court() {
     );
     let build = court.finished("evt-ci-1");
     assert_eq!((&build["type"], &build["payload"]["tokens"]), (&json!("ci.failed"), &json!("none")));
-    until("GitHub is asked again, conditionally", || (seen.load(Ordering::SeqCst) > 0).then_some(()));
+    wait_until("GitHub is asked again, conditionally", || seen.load(Ordering::SeqCst) > 0);
     until("the program is run again", || (court.file("queue/events/completed", "evt-ci-3")).map(|_| ()));
     court.kill9(None);
     court.start(&["run"]);
     let before = looks.load(Ordering::SeqCst);
-    until("GitHub is asked after a restart", || (looks.load(Ordering::SeqCst) > before).then_some(()));
+    wait_until("GitHub is asked after a restart", || looks.load(Ordering::SeqCst) > before);
     court.terminate();
     for event in ["evt-github-42-2026-02-07T10:00:00Z", "evt-jira-QP-1-20260207100000", "evt-ci-1"] {
         assert_eq!(tasks_of(&court, event), 1, "{event}");
@@ -83,28 +70,30 @@ fn hostile_sources_bring_nothing() {
     let away = elsewhere.url();
     let github = StandIn::start(move |_| Reply::json(302, &json!({})).header("location", &away));
     let jira = StandIn::start(|_| Reply::json(200, &json!({"issues": "x".repeat(5 << 20)})));
-    let settings = format!(
-        "[sentinel.github]\nbase_url = \"{}\"\npoll_s = 1\n[sentinel.jira]\nbase_url = \"{}\"\njql = \"x\"\npoll_s = 1\n\
-         [sentinel.command.ci]\ncommand = [\"sh\", \"soldiers/source.sh\"]\npoll_s = 1\n",
-        github.url(),
-        jira.url()
-    );
-    let mut court = Court::with(&settings)
-        .env("GITHUB_TOKEN", "gh-of-tests")
-        .env("JIRA_API_TOKEN", "jira-of-tests")
-        .general("all", MANIFEST)
-        .soldier("source", SOURCE)
-        .soldier("all", SOLDIER);
+    let mut court = court(&github, &jira);
     court.start(&["run"]);
     let _ = court.finished("evt-ci-2");
-    until("both are complained of", || {
+    wait_until("both are complained of", || {
         let log = court.log();
-        (log.contains("github") && log.contains("jira")).then_some(())
+        log.contains("github") && log.contains("jira")
     });
     assert!(court.is_alive());
     assert_eq!(trap.load(Ordering::SeqCst), 0, "a redirect was followed");
     let doctor = court.output(&["doctor"]);
-    assert!(doctor.status.success(), "{}", said(&doctor.stdout));
+    assert!(doctor.code == 0, "{}", doctor.stdout);
+}
+
+/// A court that watches a GitHub, a Jira and a program.
+fn court(github: &StandIn, jira: &StandIn) -> Court {
+    let settings = format!(
+        "[sentinel.github]\nbase_url = \"{}\"\npoll_s = 1\n[sentinel.jira]\nbase_url = \"{}\"\njql = \"project = QP\"\n\
+         poll_s = 1\n[sentinel.command.ci]\ncommand = [\"sh\", \"soldiers/source.sh\"]\npoll_s = 1\n",
+        github.url(),
+        jira.url()
+    );
+    let court =
+        Court::with(&settings).env("GITHUB_TOKEN", "gh-of-tests").env("JIRA_API_TOKEN", "jira-of-tests");
+    court.general("all", MANIFEST).soldier("source", SOURCE).soldier("all", SOLDIER)
 }
 
 fn tasks_of(court: &Court, event: &str) -> usize {

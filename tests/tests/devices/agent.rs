@@ -1,18 +1,22 @@
 //! `muster agent`, as a PC runs it: the real binary against the real server, and against a backend that is no Muster.
 
-mod backend;
 mod endings;
 mod hardware;
 mod outage;
 mod process;
-mod reasons;
-mod workshop;
 
-use muster_tests::{Agent, Server, until};
+mod workflows;
+
+use muster_tests::{Agent, Reply, Server, StandIn, Visit, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 /// The workflow that ships with the agent.
@@ -20,9 +24,9 @@ const SHIPPED: &str = "login_settings_screenshot_v1";
 
 /// Waits until a server knows so many idle devices of a node.
 fn enrolled(server: &Server, node: &str, count: u64) {
-    until(&format!("{count} devices of {node}"), || {
+    wait_until(&format!("{count} devices of {node}"), || {
         let answer = server.admin().get(&format!("/api/pcs/{node}"));
-        (answer.status == 200 && answer.json()["idle_count"] == count).then_some(())
+        answer.status == 200 && answer.json()["idle_count"] == count
     });
 }
 
@@ -85,3 +89,128 @@ fn newest_segment(spool: &Path) -> PathBuf {
     let is_segment = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("segment-");
     names.filter(is_segment).max().unwrap()
 }
+
+/// A backend on a port of its own; gone with the value.
+pub(crate) struct Backend {
+    stand_in: StandIn,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// What the next pull is answered.
+    offered: Mutex<Vec<Value>>,
+    news: Condvar,
+    heard: Mutex<Vec<Heard>>,
+    rules: Mutex<Vec<Rule>>,
+    is_over: AtomicBool,
+}
+
+/// A request and what it was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    pub(crate) status: u16,
+}
+
+/// Answers a request, if it is one that it is about.
+type Rule = Box<dyn FnMut(&str, &Value) -> Option<(u16, Value)> + Send>;
+
+impl Backend {
+    pub(crate) fn start() -> Self {
+        let shared = Arc::new(Shared::default());
+        let answering = Arc::clone(&shared);
+        Self { stand_in: StandIn::start(move |visit| answering.answer(visit)), shared }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.stand_in.url()
+    }
+
+    /// Hands out a job with the next pull.
+    pub(crate) fn offer(&self, job: Value) {
+        self.shared.offered.lock().unwrap().push(job);
+        self.shared.news.notify_all();
+    }
+
+    /// How many jobs nobody has asked for yet.
+    pub(crate) fn left(&self) -> usize {
+        self.shared.offered.lock().unwrap().len()
+    }
+
+    /// Answers from now on what a rule says, where it says something; the newest rule counts first.
+    pub(crate) fn rule(&self, rule: impl FnMut(&str, &Value) -> Option<(u16, Value)> + Send + 'static) {
+        self.shared.rules.lock().unwrap().insert(0, Box::new(rule));
+    }
+
+    /// Everything that was asked at a path, in order.
+    pub(crate) fn heard(&self, path: &str) -> Vec<Heard> {
+        self.shared.heard.lock().unwrap().iter().filter(|heard| heard.path == path).cloned().collect()
+    }
+
+    /// The events that were taken, heartbeats aside, in order.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let taken = self.heard(CALLBACK).into_iter().filter(|heard| heard.status == 200);
+        taken.map(|heard| heard.body).filter(|event| event["type"] != "node_heartbeat").collect()
+    }
+
+    /// The events of one task that were taken, in order.
+    pub(crate) fn events_of(&self, task: &str) -> Vec<Value> {
+        self.events().into_iter().filter(|event| event["payload"]["task_id"] == task).collect()
+    }
+
+    /// Waits for the end of a task and gives what was told of it.
+    pub(crate) fn finished(&self, task: &str) -> Value {
+        until(&format!("the end of {task}"), || {
+            self.events_of(task).into_iter().find(|event| event["type"] == "task_finished")
+        })["payload"]
+            .clone()
+    }
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        self.shared.news.notify_all();
+    }
+}
+
+impl Shared {
+    fn answer(&self, visit: &Visit) -> Reply {
+        let (path, body) = (visit.target.clone(), visit.json());
+        let ruled = self.rules.lock().unwrap().iter_mut().find_map(|rule| rule(&path, &body));
+        let (status, answer) = ruled.unwrap_or_else(|| match path.as_str() {
+            PULL => (200, self.pull(&body)),
+            CALLBACK => (200, json!({"ok": true})),
+            _ => (404, json!({"title": "Not Found", "detail": "nothing is here"})),
+        });
+        self.heard.lock().unwrap().push(Heard { path, body, status });
+        if status == NO_ANSWER { Reply::hang_up() } else { Reply::json(status, &answer) }
+    }
+
+    fn pull(&self, body: &Value) -> Value {
+        let wait = Duration::from_millis(body["wait_ms"].as_u64().unwrap_or(0));
+        let most = usize::try_from(body["max_jobs"].as_u64().unwrap()).unwrap();
+        let is_idle = |offered: &mut Vec<Value>| {
+            (offered.is_empty() || most == 0) && !self.is_over.load(Ordering::SeqCst)
+        };
+        let offered = self.offered.lock().unwrap();
+        let (mut offered, _) = self.news.wait_timeout_while(offered, wait, is_idle).unwrap();
+        let most = most.min(offered.len());
+        let jobs: Vec<Value> = offered.drain(..most).collect();
+        json!({"now": 0, "runs": [], "jobs": jobs, "finished_runs": [], "stop": []})
+    }
+}
+
+/// A job as a pull hands it out.
+pub(crate) fn job(task: &str, device: &str, workflow: &str) -> Value {
+    json!({"task_id": task, "run_id": "run-1", "device_id": device, "runtime_handle": device,
+        "workflow_id": workflow, "params": {}, "timeoutMs": 60_000, "attempt": 1,
+        "lease": {"token": format!("{task}-token"), "until": 0}})
+}
+
+/// The status of a request whose connection ends without an answer.
+pub(crate) const NO_ANSWER: u16 = 0;
+pub(crate) const CALLBACK: &str = "/api/nodes/callback";
+pub(crate) const PULL: &str = "/api/nodes/pull";

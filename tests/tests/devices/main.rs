@@ -2,18 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
-mod agent_kill;
 mod artifacts;
 mod drivers;
+mod kill;
 mod nodes;
 mod retries;
 mod rows;
 mod runs;
-mod schedules;
-mod server_kill;
-mod supabase;
 
-use muster_tests::Server;
 use serde_json::{Value, json};
 
 /// A run for all devices.
@@ -29,9 +25,4 @@ fn texts(list: &Value) -> Vec<&str> {
 /// A run for all devices, in a queue, with so many attempts.
 fn run_in(queue: &str, max_attempts: u64) -> Value {
     json!({"workflow_id": "w", "params": {}, "queue": queue, "max_attempts": max_attempts})
-}
-
-/// Cancels a run.
-fn cancel(server: &Server, run: &str) -> Value {
-    server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200)
 }

@@ -1,8 +1,11 @@
-//! Runs of contract Q over kill -9 and real time, lists, the RPCs and explanations: Q2 to Q16.
+//! Runs of contract Q over kill -9 and real time, lists, explanations, the calendar, and the RPCs with the real supabase-js:
+//! Q2 to Q17.
 
-use crate::{cancel, run, run_in};
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, until};
+use crate::{run, run_in};
+use muster_tests::{Answer, Client, Event, FakeNode, Request, Server, now_ms, until, wait_until};
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use std::{path::Path, process::Command};
 
 /// Q15: `timeoutMs` may not exceed the setting it is bounded by.
 #[test]
@@ -23,8 +26,7 @@ fn a_repeat_under_a_key_makes_no_second_run() {
     let first = submit(&server, "order 7", &run()).expect(201);
     let _ = server.submit(&run());
     assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!(submit(&server, "order 7", &run()).expect(201), first);
     let _ = submit(&server, "order 7", &run_in("other", 1)).problem(409);
     assert_ne!(submit(&server, "order 8", &run()).expect(201)["run_id"], first["run_id"]);
@@ -66,51 +68,45 @@ fn a_list_of_runs_shows_how_far_each_is() {
     }
 }
 
-/// Q15: a draining node gets no more work and ends what it has; resumed, it gets work again.
+/// Q2, Q7, Q11, Q15: over a kill -9 the oldest unfinished run of each queue is active, a draining node gets no more work and ends
+/// what it has, and a device that failed for good is out of service until it is returned.
 #[test]
-fn a_node_is_drained_and_resumed() {
+fn what_held_work_back_holds_it_back_after_a_kill() {
     let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 2);
-    let run = server.submit(&run());
-    let job = node.job();
+    let [drained, broken] = ["PC-01", "PC-02"].map(|name| FakeNode::enrolled(server.node(), name, 1));
+    let on = |pc: &str, queue: &str| {
+        server.submit(&json!({"workflow_id": "w", "scope": {"pcs": [pc]}, "queue": queue, "max_attempts": 1}))
+    };
+    let (first, second, third) = (on("PC-01", "day"), on("PC-01", "day"), on("PC-02", "night"));
+    let job = drained.job();
+    broken.fail(&broken.job());
+    let fourth = on("PC-02", "night");
     let order = |server: &Server, word: &str| {
         server.admin().post(&format!("/api/nodes/PC-01/{word}"), &json!({})).expect(200)["draining"].clone()
     };
     assert_eq!(order(&server, "drain"), true);
-    server.kill9();
-    server.restart();
-    assert!(node.jobs(5).is_empty());
-    node.succeed(&job);
-    assert!(node.jobs(5).is_empty());
-    assert_eq!(server.why("run", &run), "node_draining");
-    assert_eq!(order(&server, "resume"), false);
-    assert_eq!(node.jobs(5).len(), 1);
-}
-
-/// Q2, Q7: at most one run of a queue is active, always the oldest unfinished; its end activates the next at once.
-#[test]
-fn the_oldest_run_of_a_queue_is_active() {
-    let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let runs: Vec<String> = (0..3).map(|_| server.submit(&run())).collect();
-    let other = server.submit(&run_in("night", 3));
-    let active = |server: &Server| {
-        server.database().column("SELECT id FROM tasks WHERE status = 'running' ORDER BY seq")
+    let held_back = |server: &Server| {
+        let active = server.database().column("SELECT id FROM tasks WHERE status = 'running' ORDER BY seq");
+        assert_eq!(active, [&*first, &*fourth]);
+        assert!(drained.jobs(5).is_empty() && broken.jobs(5).is_empty());
+        let _ = broken.report();
+        assert_eq!(server.device("PC-02-d1")["status"], "ERROR", "being reported online does not return it");
+        assert_eq!(server.why("device", "PC-02-d1"), "device_error");
     };
-    assert_eq!(active(&server), [&*runs[0], &*other]);
-    assert_eq!(server.database().column("SELECT queue FROM tasks WHERE seq = 1"), ["default"]);
-    server.kill9();
-    server.restart();
-    assert_eq!(active(&server), [&*runs[0], &*other]);
-    cancel(&server, &runs[0]);
-    assert_eq!(active(&server), [&*runs[1], &*other]);
-    cancel(&server, &runs[2]);
-    let job = node.job();
-    node.succeed(&job);
-    let next = node.job();
-    node.succeed(&next);
-    let statuses = server.database().column("SELECT status FROM tasks ORDER BY seq");
-    assert_eq!(statuses, ["cancelled", "success", "cancelled", "success"]);
+    held_back(&server);
+    server.kill9_and_restart();
+    held_back(&server);
+    drained.succeed(&job);
+    assert_eq!(server.why("run", &second), "node_draining");
+    assert_eq!(order(&server, "resume"), false);
+    drained.succeed(&drained.job());
+    let back = |body: &Value| server.admin().post("/api/devices/PC-02-d1/return", body);
+    let device = back(&json!({"note": "new cable"})).expect(200);
+    assert_eq!((device["status"].as_str(), device["note"].as_str()), (Some("ONLINE"), Some("new cable")));
+    let _ = back(&json!({})).problem(409);
+    broken.succeed(&broken.job());
+    let status = |run: &String| server.run(run)["status"].as_str().unwrap().to_owned();
+    assert_eq!([&first, &second, &third, &fourth].map(status), ["success", "success", "failed", "success"]);
 }
 
 /// Q9: an attempt that was overdue while the server was down times out after the restart.
@@ -120,35 +116,9 @@ fn a_timeout_survives_a_kill() {
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
     let run = server.submit(&run_in("default", 1));
     node.tell(&Event::started("PC-01", &node.job()));
-    server.kill9();
-    server.restart();
-    until("it times out", || (server.run(&run)["status"] == "failed").then_some(()));
+    server.kill9_and_restart();
+    wait_until("it times out", || server.run(&run)["status"] == "failed");
     assert_eq!(server.rows(&run)[0]["error"], "Task device timeout: exceeded 1 second");
-}
-
-/// Q11: FAILED_FINAL takes the device out of service, over a kill, until an operator returns it with a note.
-#[test]
-fn a_device_that_failed_for_good_is_out_of_service() {
-    let mut server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let _ = server.submit(&run_in("default", 1));
-    node.fail(&node.job());
-    server.kill9();
-    server.restart();
-    let sql = "SELECT d.status FROM devices d JOIN task_devices t ON t.device_id = d.id \
-               WHERE t.status = 'failed' AND t.attempt >= t.max_attempts";
-    assert_eq!(server.database().column(sql), ["ERROR"]);
-    let _ = node.report();
-    assert_eq!(server.device("PC-01-d1")["status"], "ERROR", "being reported online does not return it");
-    let _ = server.submit(&run_in("other", 1));
-    assert!(node.jobs(5).is_empty());
-    assert_eq!(server.why("device", "PC-01-d1"), "device_error");
-    let back = |body: &Value| server.admin().post("/api/devices/PC-01-d1/return", body);
-    let device = back(&json!({"note": "new cable"})).expect(200);
-    assert_eq!((device["status"].as_str(), device["note"].as_str()), (Some("ONLINE"), Some("new cable")));
-    let _ = back(&json!({})).problem(409);
-    let _ = server.submit(&run_in("third", 1));
-    assert_eq!(node.jobs(5).len(), 1);
 }
 
 /// Q16: what ended long ago is explained from the store, also after a restart.
@@ -159,8 +129,7 @@ fn the_past_is_explained_too() {
     let run = server.submit(&run());
     let job = node.job();
     node.succeed(&job);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     for (kind, id, rule) in [("run", &*run, "Q7"), ("task_device", job["task_id"].as_str().unwrap(), "Q8")] {
         let why = server.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
         assert_eq!((why["code"].as_str(), why["rule"].as_str()), (Some("ended"), Some(rule)), "{why}");
@@ -238,41 +207,117 @@ fn pulls_and_rpcs_speak_of_the_same_rows() {
     assert_eq!(server.run(&run)["status"], "success");
 }
 
-/// Q14: a running row of a cancelled run ends cancelled, whatever its holder says.
-#[test]
-fn a_cancelled_row_ends_cancelled() {
-    let server = Server::start();
-    let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let run = server.submit(&run());
-    let row = claim(&server, &json!({"runner_pc_name": "PC-01"})).remove(0)["id"].clone();
-    cancel(&server, &run);
-    let ended = call(&server.node(), "complete_task_device", &json!({"p_task_device_id": row})).expect(200);
-    assert_eq!(ended["status"], "cancelled");
+/// A schedule whose own slots are years away.
+fn create(server: &Server, missed: &str) -> String {
+    let run = json!({"workflow_id": "w", "params": {"k": 1}, "queue": missed, "title": "nightly"});
+    let body = json!({"cron": "0 0 29 2 *", "timezone": "Asia/Seoul", "missed": missed, "run": run});
+    let made = server.admin().post("/api/schedules", &body).expect(201);
+    assert!(made["next_at"].as_i64().unwrap() > now_ms());
+    made["schedule_id"].as_str().unwrap().to_owned()
 }
 
-/// Q21: `running_count`, `eligible_device_count` and `target` of a PC, as Q3 defines them; without an active run nothing is
-/// eligible.
+/// Moves the next slot of all schedules.
+fn move_slots(server: &Server, next_at: i64) {
+    let file = Connection::open(server.data().join("muster.db")).unwrap();
+    assert!(file.execute("UPDATE schedules SET next_at = ?1", [next_at]).unwrap() > 0);
+}
+
+fn schedule(server: &Server, id: &str) -> Value {
+    server.admin().get(&format!("/api/schedules/{id}")).expect(200)
+}
+
+fn runs(server: &Server, schedule: &str) -> i64 {
+    server.database().count(&format!("SELECT count(*) FROM tasks WHERE schedule_id = '{schedule}'"))
+}
+
+/// Waits until all that was due was dealt with.
+fn settled(server: &Server, id: &str) -> Value {
+    let ahead = || Some(schedule(server, id)).filter(|shown| shown["next_at"].as_i64().unwrap() > now_ms());
+    until("the next slot lies ahead", ahead)
+}
+
+/// Q17: of missed slots one makes a run with `once` and none with `skip`, and that once across restarts and kill -9.
 #[test]
-fn a_pc_shows_its_target() {
+fn missed_slots_follow_their_policy_once() {
+    let mut server = Server::start();
+    let [once, skip] = ["once", "skip"].map(|missed| create(&server, missed));
+    server.terminate();
+    move_slots(&server, 1);
+    for _ in 0..3 {
+        server.restart();
+        let (shown, skipped) = (settled(&server, &once), settled(&server, &skip));
+        assert_eq!((runs(&server, &once), runs(&server, &skip)), (1, 0));
+        let run = server.run(shown["last_run_id"].as_str().unwrap());
+        assert_eq!((&run["schedule_id"], &run["title"]), (&json!(once), &json!("nightly")));
+        assert!(
+            shown["last_slot"].as_i64().is_some_and(|slot| slot > 1 && slot < now_ms()),
+            "the latest one"
+        );
+        assert_eq!([&skipped["last_slot"], &skipped["last_run_id"]], [&Value::Null; 2]);
+        server.kill9();
+    }
+    move_slots(&server, 1);
+    server.restart();
+    settled(&server, &once);
+    settled(&server, &skip);
+    assert_eq!((runs(&server, &once), runs(&server, &skip)), (2, 0), "what was missed anew is served anew");
+}
+
+/// Q17: a slot makes its run when its time has come, not before; a deleted schedule makes none.
+#[test]
+fn a_slot_makes_its_run_in_time() {
+    // However slow the machine is, the slot is not missed.
+    let mut server = Server::with(&[("MUSTER_OPERATIONS__SCHEDULE_GRACE_S", "3600")]);
+    let [kept, deleted] = ["skip", "once"].map(|missed| create(&server, missed));
+    let gone = Request::new("DELETE", &format!("/api/schedules/{deleted}"));
+    assert_eq!(server.admin().send(gone).status, 204);
+    server.terminate();
+    let slot = now_ms() + 1_500;
+    move_slots(&server, slot);
+    server.restart();
+    wait_until("the run is there", || runs(&server, &kept) == 1);
+    let shown = schedule(&server, &kept);
+    assert_eq!(shown["last_slot"], slot);
+    let run = server.run(shown["last_run_id"].as_str().unwrap());
+    assert!(run["created_at"].as_i64().unwrap() >= slot);
+    assert_eq!(server.database().count("SELECT count(*) FROM schedules"), 1);
+    assert_eq!(runs(&server, &deleted), 0);
+}
+
+/// Q14: supabase-js claims, renews, completes, fails and times rows out, and understands every refusal.
+#[test]
+fn supabase_js_works_unchanged() {
     let server = Server::start();
-    let node = FakeNode::enrolled(server.node(), "PC-01", 30);
-    let figures = || {
-        let listed = server.admin().get("/api/pcs").expect(200)["pcs"][0].clone();
-        let alone = server.pc("PC-01");
-        ["running_count", "eligible_device_count", "target"].map(|field| {
-            assert_eq!(listed[field], alone[field], "{field}");
-            listed[field].as_u64().unwrap()
-        })
+    let _ = FakeNode::enrolled(server.node(), "PC-01", 4);
+    let params = json!({"greeting": "grüß dich"});
+    let run = server.submit(&json!({"workflow_id": "w", "params": params, "max_attempts": 2}));
+    let told = work_off(&server);
+    let status = |key: &str| {
+        let rows = server.rows(&run);
+        let row = rows.iter().find(|row| row["id"] == told[key]).unwrap();
+        row["status"].as_str().unwrap().to_owned()
     };
-    assert_eq!(figures(), [0, 0, 0]);
-    let run = server.submit(&run());
-    assert_eq!(figures(), [0, 30, 20]);
-    let jobs = node.jobs(19);
-    assert_eq!(figures(), [19, 11, 20]);
-    node.succeed(&jobs[0]);
-    assert_eq!(figures(), [18, 11, 20]);
-    let _ = server.admin().patch("/api/pcs/PC-01", &json!({"max_devices": 18})).expect(200);
-    assert_eq!(figures(), [18, 11, 18]);
-    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
-    assert_eq!(figures(), [18, 0, 18]);
+    assert_eq!(["completed", "failed", "timedOut"].map(status), ["completed", "failed", "completed"]);
+    let words: Vec<String> =
+        server.history(told["timedOut"].as_str().unwrap()).into_iter().map(|(_, word)| word).collect();
+    let expected = ["CREATED", "SENT", "ACKED", "TIMEOUT", "RETRY_SCHEDULED", "SENT", "ACKED", "SUCCEEDED"];
+    assert_eq!(words, expected);
+}
+
+fn work_off(server: &Server) -> Value {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("node");
+    assert!(
+        directory.join("node_modules/@supabase/supabase-js").is_dir(),
+        "supabase-js is not installed: run `npm --prefix tests/node ci`"
+    );
+    let output = Command::new("node")
+        .arg("claims.mjs")
+        .current_dir(directory)
+        .env("MUSTER_URL", server.anonymous().url())
+        .env("MUSTER_NODE_SECRET", server.node_secret())
+        .output()
+        .unwrap_or_else(|error| panic!("node cannot be run ({error}): install Node.js 18 or later"));
+    let (out, words) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}\n{words}");
+    serde_json::from_str(out.trim()).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Examples are executed by the pages that show them, and here where they promise more than a page can show.
 
-use crate::{all_pages, markdown::Page, root, shell::is_run};
-use muster_tests::{Process, Server, password_of, until, venv};
+use crate::{Page, all_pages, root, shell::is_run};
+use muster_tests::{Process, Server, password_of, until, venv, wait_until};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -50,17 +50,16 @@ fn the_node_in_python_outlives_kills() {
         &json!({"workflow_id": "w", "scope": {"pcs": ["PC-09"]}, "max_attempts": 20, "params": params}),
     );
     for round in 0..4 {
-        until("work in the spool", || (node.files("PC-09-spool", ".job") > 0).then_some(()));
+        wait_until("work in the spool", || node.files("PC-09-spool", ".job") > 0);
         if round % 2 == 1 {
-            server.kill9();
-            server.restart();
+            server.kill9_and_restart();
         }
         node.kill9_and_restart(&server);
     }
-    until("the end of the run", || (server.run(&run)["status"] == "success").then_some(()));
+    wait_until("the end of the run", || server.run(&run)["status"] == "success");
     let rows = server.rows(&run);
     assert!(rows.len() == 6 && rows.iter().all(|row| row["status"] == "completed"), "{rows:?}");
-    until("an empty spool", || (node.files("PC-09-spool", ".event") == 0).then_some(()));
+    wait_until("an empty spool", || node.files("PC-09-spool", ".event") == 0);
     assert_eq!(node.files("PC-09-spool", ".job"), 0);
     assert!(!node.said().contains("set aside"), "{}", node.said());
 }
@@ -76,9 +75,8 @@ fn the_pool_worker_in_python_outlives_kills() {
     let jobs = client.post("/jobs/batch", &json!({"jobs": jobs})).expect(201);
     let mut worker = Example::start(&server, "pool_worker.py", &["olga", "rig-1"]);
     for round in 1..4 {
-        until("some results", || (worker.said().matches("submitted").count() >= 2 * round).then_some(()));
-        server.kill9();
-        server.restart();
+        wait_until("some results", || worker.said().matches("submitted").count() >= 2 * round);
+        server.kill9_and_restart();
         worker.kill9_and_restart(&server);
     }
     let mut keys = BTreeSet::new();
@@ -108,9 +106,8 @@ fn the_simulation_worker_in_python_outlives_its_master() {
     let worker = Example::start(&server, "sim_worker.py", &["PY-1"]);
     let session = json!({"sessionId": "s", "totalFrames": 120, "framesPerTask": 30});
     let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
-    until("a range", || worker.said().contains("frames 0 to").then_some(()));
-    server.kill9();
-    server.restart();
+    wait_until("a range", || worker.said().contains("frames 0 to"));
+    server.kill9_and_restart();
     let ended = until("the end of the session", || {
         Some(server.session("s")).filter(|session| session["status"] != "running")
     });

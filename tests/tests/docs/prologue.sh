@@ -16,7 +16,7 @@ in_another_shell() {
 until_seen() {
   local tries=0
   until grep -qE -- "$2" "$SEEN/$1"; do
-    ((++tries < 600)) || { echo "never seen: $2"; exit 1; }
+    ((++tries < 1200)) || { echo "never seen: $2"; exit 1; }
     sleep 0.05
   done
 }

@@ -1,9 +1,6 @@
-//! Runs a page: its blocks in order, in one shell, in a directory of their own.
+//! Walks through every page that leads somebody by the hand: its blocks in order, in one shell, in a directory of their own.
 
-use crate::{
-    markdown::{Block, Page},
-    root,
-};
+use crate::{Block, Page, all_pages, root};
 use muster_tests::{binary, until, venv};
 use std::{
     fmt::Write as _,
@@ -185,3 +182,81 @@ fn what_one_sees_is_compared() {
     assert_eq!(missing("d1 …ONLINE", printed), Some("d1 …ONLINE"));
     assert_eq!(pattern("a.b … 'c'"), "a[.]b .* .c.");
 }
+
+/// I1, I3, I4, Q11, Q15, Q16: what the first page tells a newcomer to type works.
+#[test]
+fn the_readme() {
+    run("README.md");
+}
+
+/// I1, I3, I4, N1, N4, N6b, N7, N12, N14, Q11, Q15, Q16: from nothing to a worker of one's own.
+#[test]
+fn the_tutorial() {
+    run("docs/tutorial.md");
+}
+
+/// I3, S5, S6, S26, S26b, S26c, P9, P13, P17, C14, C18: frames, jobs and a court, with the workers that come with Muster.
+#[test]
+fn the_walkthroughs() {
+    run("docs/walkthroughs.md");
+}
+
+/// N1, N1b, N2, N4, N5, N6, N6b, N12, N14, N21: a node by hand, then in Python.
+#[test]
+fn nodes() {
+    run("docs/workers/nodes.md");
+}
+
+/// Q11, Q14, Q15, Q16: rows by claim, by hand and in Python; the feed.
+#[test]
+fn operations() {
+    run("docs/workers/operations.md");
+}
+
+/// S1, S2, S3, S4, S5, S26: a range of frames by hand, then a session in Python.
+#[test]
+fn simulation() {
+    run("docs/workers/simulation.md");
+}
+
+/// P3, P5, P6, P7, P8, P9, P13, P17: a signed result by hand, then a worker in Python.
+#[test]
+fn pool() {
+    run("docs/workers/pool.md");
+}
+
+/// C4, C7, C11, C14, C16, C18, C21: a soldier and a source in Python.
+#[test]
+fn court() {
+    run("docs/workers/court.md");
+}
+
+/// I3: no page has blocks of a kind that nobody knows, and those that are run are run by a test above.
+#[test]
+fn nothing_is_left_out() {
+    let source = include_str!("shell.rs");
+    for path in &all_pages() {
+        let page = Page::read(path);
+        let is_walked = source.contains(&call(path));
+        assert!(
+            is_walked || !path.starts_with("docs/workers") || !page.blocks.iter().any(is_run),
+            "{path:?}"
+        );
+        for block in page.blocks.iter().filter(|_| is_walked) {
+            assert!(
+                KINDS.contains(&block.info.as_str()),
+                "{path:?}:{}: {:?} is no kind",
+                block.line,
+                block.info
+            );
+        }
+    }
+}
+
+/// How a test above runs a page.
+fn call(path: &Path) -> String {
+    format!("run(\"{}\")", path.display())
+}
+
+/// What a block of such a page may be; only the first two are run.
+const KINDS: [&str; 7] = ["sh", "sh background", "sh unchecked", "text", "json", "python", "toml"];

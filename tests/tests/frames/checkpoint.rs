@@ -1,18 +1,18 @@
 //! `muster checkpoint export` and `muster checkpoint restore`, with a session in between: S20, I4.
 
 use crate::Farm;
-use muster_tests::{SimWorker, frames, muster_command, until};
+use muster_tests::{Ended, SimWorker, frames, muster_command, run, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Output,
 };
 
 /// A farm whose workers die more often than any real ones: that they do is not held against them.
 fn start() -> Farm {
     Farm::start(&[
         ("MUSTER_SIMULATION__HEARTBEAT_MS", "200"),
+        ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "3"),
         ("MUSTER_SIMULATION__CHUNK_SIZE", "1000"),
         ("MUSTER_SIMULATION__QUARANTINE_AFTER", "1000"),
         ("MUSTER_SIMULATION__MAX_ATTEMPTS", "1000"),
@@ -34,26 +34,23 @@ impl Farm {
 
     fn export(&self) -> PathBuf {
         let file = self.path("checkpoint.json");
-        let exported = self.export_into(&file, &["--force"]);
-        assert_eq!(code(&exported), 0, "{}", said(&exported));
+        self.export_into(&file, &["--force"]).done();
         file
     }
 
-    fn export_into(&self, file: &Path, flags: &[&str]) -> Output {
-        let mut command = muster_command();
-        command.args(["checkpoint", "export"]).arg(file).args(["--server", &self.server.anonymous().url()]);
-        command.args(flags).env("MUSTER_TOKEN", self.server.admin_token()).output().unwrap()
+    fn export_into(&self, file: &Path, flags: &[&str]) -> Ended {
+        run(self.server.client_command(&["checkpoint", "export"]).arg(file).args(flags))
     }
 
     /// Restores into the server's data directory, as whoever runs the server would.
-    fn restore(&self, file: &Path) -> Output {
+    fn restore(&self, file: &Path) -> Ended {
         self.restore_into(&self.server.data(), file)
     }
 
-    fn restore_into(&self, data: &Path, file: &Path) -> Output {
+    fn restore_into(&self, data: &Path, file: &Path) -> Ended {
         let mut command = muster_command();
         command.args(["checkpoint", "restore", "--json"]).arg(file).arg("--data").arg(data);
-        command.env("MUSTER_SIMULATION__OUTPUT_ROOT", self.path("output")).output().unwrap()
+        run(command.env("MUSTER_SIMULATION__OUTPUT_ROOT", self.path("output")))
     }
 
     /// Takes everything the server knew away, but for the secret that workers enrol with.
@@ -63,14 +60,6 @@ impl Farm {
         fs::create_dir(self.server.data()).unwrap();
         fs::copy(lost.join("enrol-secret"), self.server.data().join("enrol-secret")).unwrap();
     }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// S13, S14, S20, I4: a server that lost all its data goes on from a checkpoint while its workers live: the session ends
@@ -83,31 +72,21 @@ fn a_server_without_data_goes_on_from_a_checkpoint() {
     farm.submit(300);
     farm.until_done(60);
     let file = farm.export();
-    let in_use = farm.restore(&file);
-    assert_eq!(code(&in_use), 1, "{}", said(&in_use));
-    assert!(said(&in_use).contains("in use by another muster server"), "{}", said(&in_use));
+    farm.restore(&file).refused(1, "in use by another muster server");
     let known = farm.server.session("night")["completedFrames"].as_u64().unwrap();
     // Three workers may hold ten frames each that were granted before the checkpoint: more than that needs new ids.
     farm.until_done(known + 40);
     farm.server.kill9();
     farm.lose_data();
 
-    let restored = farm.restore(&file);
-    assert_eq!(code(&restored), 0, "{}", said(&restored));
-    let restored: Value = serde_json::from_slice(&restored.stdout).unwrap();
+    let restored = farm.restore(&file).json();
     assert_eq!((&restored["sessions"], &restored["workers"]), (&json!(1), &json!(3)));
     assert!(restored["completedTasks"].as_u64() >= Some(6) && restored["skippedChunks"].as_u64() > Some(0));
-    let again = farm.restore(&file);
-    assert_eq!(code(&again), 4, "{}", said(&again));
-    assert!(said(&again).contains("already holds sessions"), "{}", said(&again));
+    farm.restore(&file).refused(4, "already holds sessions");
 
     farm.server.restart();
-    until("the session is completed", || {
-        (farm.server.session("night")["status"] == "completed").then_some(())
-    });
-    let meta = farm.path("output/session_night/meta");
-    let verified = muster_command().args(["manifest", "verify"]).arg(&meta).output().unwrap();
-    assert_eq!(code(&verified), 0, "{}", said(&verified));
+    wait_until("the session is completed", || farm.server.session("night")["status"] == "completed");
+    frames::manifest_verifies(&farm.path("output/session_night/meta"));
     let completed_before = checkpointed_fragments(&file);
     assert!(completed_before.iter().all(|path| farm.path("output").join(path).exists()));
     frames::no_id_is_used_twice(&farm.path("output"));
@@ -122,8 +101,7 @@ fn every_checkpoint_taken_under_load_can_be_restored() {
     let _ = farm.server.admin().post("/api/v1/sessions", &session).expect(201);
     farm.until_done(20);
     for round in 0..20 {
-        let restored = farm.restore_into(&farm.path(&format!("data-{round}")), &farm.export());
-        assert_eq!(code(&restored), 0, "{}", said(&restored));
+        farm.restore_into(&farm.path(&format!("data-{round}")), &farm.export()).done();
         if round % 4 == 0 {
             workers[round % 3].kill9_and_restart();
         }
@@ -137,12 +115,12 @@ fn a_file_that_is_there_is_not_replaced() {
     let file = farm.path("old.json");
     fs::write(&file, "old").unwrap();
     let refused = farm.export_into(&file, &[]);
-    assert_eq!((code(&refused), fs::read_to_string(&file).unwrap().as_str()), (4, "old"));
-    assert!(said(&refused).contains("old.json") && said(&refused).contains("--force"), "{}", said(&refused));
-    let forced = farm.export_into(&file, &["--force"]);
-    assert_eq!(code(&forced), 0, "{}", said(&forced));
+    refused.refused(4, "old.json");
+    refused.refused(4, "--force");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    farm.export_into(&file, &["--force"]).done();
     assert!(fs::read_to_string(&file).unwrap().starts_with("{\"checkpoint\""));
-    assert_eq!(code(&farm.export_into(&farm.path("new.json"), &[])), 0);
+    farm.export_into(&farm.path("new.json"), &[]).done();
 }
 
 /// S20, I4: a checkpoint that cannot be read is named, with the field that is wrong, and nothing is written.
@@ -153,19 +131,13 @@ fn a_bad_checkpoint_is_refused() {
     let file = farm.export();
     let _ = farm.server.terminate();
     farm.lose_data();
-    let missing = farm.restore(&farm.path("nothing.json"));
-    assert_eq!(code(&missing), 2, "{}", said(&missing));
+    farm.restore(&farm.path("nothing.json")).refused(2, "nothing.json");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(farm.path("changed.json"), text.replacen("\"running\"", "\"paused\"", 1)).unwrap();
     let changed = farm.restore(&farm.path("changed.json"));
-    assert_eq!(code(&changed), 1);
-    assert!(
-        said(&changed).contains("changed.json") && said(&changed).contains("sha256"),
-        "{}",
-        said(&changed)
-    );
-    let restored = farm.restore(&file);
-    assert_eq!(code(&restored), 0, "{}", said(&restored));
+    changed.refused(1, "changed.json");
+    changed.refused(1, "sha256");
+    farm.restore(&file).done();
     farm.server.restart();
     assert_eq!(farm.server.session("night")["status"], "running");
 }

@@ -3,10 +3,9 @@
 
 mod checkpoint;
 mod manifest;
-mod session_kill;
 mod sessions;
 
-use muster_tests::Server;
+use muster_tests::{Ended, Server};
 use serde_json::Value;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -17,18 +16,15 @@ struct Farm {
     place: TempDir,
 }
 
-/// How a client command ended, and what it said.
-struct Said {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
 impl Farm {
     fn start(settings: &[(&str, &str)]) -> Self {
         let place = tempfile::tempdir().unwrap();
         let output = place.path().join("output");
-        let own = [("MUSTER_SIMULATION__OUTPUT_ROOT", output.to_str().unwrap())];
+        let own = [
+            ("MUSTER_SIMULATION__OUTPUT_ROOT", output.to_str().unwrap()),
+            // A slow machine loses no worker, unless a test is about that and says so.
+            ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "20"),
+        ];
         Self { server: Server::with_fixed_port(&[&own[..], settings].concat()), place }
     }
 
@@ -43,18 +39,13 @@ impl Farm {
     }
 
     /// Runs a client command as the administrator.
-    fn muster(&self, line: &str) -> Said {
-        let words: Vec<&str> = line.split(' ').collect();
-        let output = self.server.client_command(&words).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    fn muster(&self, line: &str) -> Ended {
+        self.server.muster(&line.split(' ').collect::<Vec<_>>())
     }
 
     /// The document of a client command that must succeed.
     fn document(&self, line: &str) -> Value {
-        let said = self.muster(&format!("{line} --json"));
-        assert_eq!(said.code, 0, "{line}: {}", said.stderr);
-        serde_json::from_str(&said.stdout).unwrap()
+        self.muster(&format!("{line} --json")).json()
     }
 
     /// The kinds of a session's diagnostics, newest first.

@@ -1,13 +1,8 @@
 //! `muster manifest merge` and `muster manifest verify`, as scripts and people meet them: S21–S25, I3, I4.
 
-use muster_tests::{Dice, muster_command};
+use muster_tests::{Dice, Ended, muster_command, run};
 use serde_json::{Value, json};
-use std::{
-    fs,
-    path::PathBuf,
-    process::{Output, Stdio},
-    thread,
-};
+use std::{fs, path::PathBuf, process::Stdio, thread};
 use tempfile::TempDir;
 
 /// The `meta/` of a session.
@@ -53,118 +48,127 @@ impl Meta {
         serde_json::from_slice(&fs::read(self.path("manifest.json")).unwrap()).unwrap()
     }
 
-    fn run(&self, action: &str, arguments: &[&str]) -> Output {
+    fn run(&self, action: &str, arguments: &[&str]) -> Ended {
         manifest(&[&[action, self.0.path().to_str().unwrap()], arguments].concat())
     }
 
     fn exit(&self, action: &str, arguments: &[&str]) -> i32 {
-        self.run(action, arguments).status.code().unwrap()
+        self.run(action, arguments).code
     }
 }
 
-fn manifest(arguments: &[&str]) -> Output {
-    muster_command().arg("manifest").args(arguments).output().unwrap()
+fn manifest(arguments: &[&str]) -> Ended {
+    run(muster_command().arg("manifest").args(arguments))
 }
 
-fn told(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+/// A directory, how it is merged, and what a merge and a verification then say.
+struct Case {
+    meta: Meta,
+    arguments: &'static [&'static str],
+    code: i32,
+    told: &'static [&'static str],
+    /// What the manifest says, as JSON pointer and value.
+    says: (&'static str, Value),
 }
 
-/// S21, S22, S24: a complete session is merged and verified with 0; `meta/` has the manifest and its log.
+/// S21, S22, S23, S24, S25: a complete session is merged and verified with 0, and so is one whose ranges are reordered by time. What
+/// is missing, skipped or refused is named, in the manifest and on stderr; the rest is merged, and both end with 1.
 #[test]
-fn a_complete_session_is_fine() {
-    let meta = Meta::complete();
-    let merged = meta.run("merge", &[]);
-    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
-    assert!(merged.stdout.is_empty() && told(&merged).contains("complete: 20 of 20 frames"), "{merged:?}");
-    let manifest = meta.manifest();
-    assert_eq!(manifest["statistics"], json!({"persons": 4}));
-    assert_eq!(manifest["distributed"]["workers"], json!(["A", "B"]));
-    assert_eq!(manifest["distributed"]["fragmentHashes"].as_array().unwrap().len(), 2);
-    assert!(fs::read_to_string(meta.path("manifest_merge.log")).unwrap().contains("complete"));
-    assert_eq!(meta.exit("verify", &[]), 0);
-}
-
-/// S24: incomplete coverage ends with 1; `--total-frames` says where the end is.
-#[test]
-fn a_gap_is_a_failure() {
-    let meta = Meta::complete();
-    assert_eq!(meta.exit("merge", &["--total-frames", "20"]), 0);
-    let short = meta.run("merge", &["--total-frames", "25"]);
-    assert_eq!(short.status.code(), Some(1));
-    assert!(told(&short).contains("missing: frames [20, 25)"), "{short:?}");
-    assert_eq!(meta.manifest()["gaps"], json!([[20, 25]]));
-    assert_eq!(meta.exit("verify", &[]), 1);
-    meta.write("session.json", r#"{"sessionId":"s","totalFrames":30,"replays":[]}"#);
-    assert_eq!(meta.exit("merge", &[]), 1);
-    assert_eq!(meta.manifest()["gaps"], json!([[20, 30]]));
-    meta.fragment("C", [20, 30], 3);
-    assert_eq!(meta.exit("merge", &[]), 0);
-}
-
-/// S23: ranges whose times follow each other in another order are reordered, named, and end with 0.
-#[test]
-fn ranges_in_another_order_are_reordered() {
-    let meta = Meta::new();
-    meta.timed(1, [5.0, 6.0]);
-    meta.timed(2, [3.0, 4.0]);
-    let merged = meta.run("merge", &[]);
-    assert_eq!(merged.status.code(), Some(0), "{merged:?}");
-    for expected in [
-        "warning: timestamps go backwards between ranges",
-        "reordered: frames [2, 4) of chunk 2",
-        "complete: 4 of 4 frames, 2 fragments merged, 2 ranges reordered by time",
-    ] {
-        assert!(told(&merged).contains(expected), "{merged:?}");
-    }
-    assert_eq!(meta.manifest()["reordered"][0], json!({"frameRange": [2, 4], "chunkId": 2}));
-    assert_eq!(meta.exit("verify", &[]), 0);
-    let document: Value = serde_json::from_slice(&meta.run("merge", &["--json"]).stdout).unwrap();
-    assert_eq!(document["reordered"][1], json!({"frameRange": [0, 2], "chunkId": 1}));
-}
-
-/// S23: a range whose times interleave with an earlier one is skipped and named, and the exit code is 1.
-#[test]
-fn interleaving_ranges_are_a_failure() {
-    let meta = Meta::new();
-    meta.timed(1, [5.0, 7.0]);
-    meta.timed(2, [6.0, 8.0]);
-    let merged = meta.run("merge", &[]);
-    assert_eq!(merged.status.code(), Some(1));
-    assert!(told(&merged).contains("skipped: frames [2, 4): the timestamps of chunk 2"), "{merged:?}");
-    assert!(told(&merged).contains(", 2 frames skipped"), "{merged:?}");
-    let document: Value = serde_json::from_slice(&meta.run("merge", &["--json"]).stdout).unwrap();
-    assert_eq!(document["skipped"][0]["frameRange"], json!([2, 4]));
-    assert_eq!(document["skipped"][0].as_object().unwrap().len(), 2);
-    assert_eq!(meta.exit("verify", &[]), 1);
-}
-
-/// S21, S25: a bad line of completions.jsonl is named on stderr, the rest merges, and the exit code is 1.
-#[test]
-fn a_bad_completion_is_named() {
-    let meta = Meta::complete();
-    meta.write("completions.jsonl", "{\"globalIdChunkId\":1,\"poseFiles\":[\"a.json\"]}\nnonsense\n");
-    let merged = meta.run("merge", &[]);
-    assert_eq!(merged.status.code(), Some(1));
-    assert!(told(&merged).contains("refused: completions.jsonl: line 2: "), "{merged:?}");
-    assert_eq!(meta.manifest()["ranges"][0]["poseFiles"], json!(["a.json"]));
-}
-
-/// S25: a bad fragment is named on stderr and in the log, the others merge, and the exit code is 1.
-#[test]
-fn a_bad_fragment_is_named() {
-    let meta = Meta::complete();
-    meta.write("manifest_fragment_C_7.json", r#"{"frameRange":[0,10],"globalIdChunkId":8}"#);
-    for arguments in [&[][..], &["--json"]] {
+fn what_is_wrong_is_named_and_ends_with_1() {
+    for Case { meta, arguments, code, told, says: (pointer, value) } in
+        in_order().into_iter().chain(refused())
+    {
         let merged = meta.run("merge", arguments);
-        assert_eq!(merged.status.code(), Some(1));
-        assert!(told(&merged).contains("refused: manifest_fragment_C_7.json: "), "{merged:?}");
+        assert_eq!((merged.code, &*merged.stdout), (code, ""), "{merged:?}");
+        told.iter().for_each(|words| merged.refused(code, words));
+        assert_eq!(meta.manifest().pointer(pointer), Some(&value), "{}", meta.manifest());
+        assert!(meta.path("manifest_merge.log").exists());
+        assert_eq!(meta.exit("verify", &[]), code, "{told:?}");
     }
-    assert_eq!(meta.manifest()["ranges"].as_array().unwrap().len(), 2);
-    assert!(
-        fs::read_to_string(meta.path("manifest_merge.log")).unwrap().contains("manifest_fragment_C_7.json")
-    );
-    assert_eq!(meta.exit("verify", &[]), 1);
+}
+
+/// Sessions that are complete, have gaps, or are ordered otherwise by their times.
+fn in_order() -> Vec<Case> {
+    let timed = |one: [f64; 2], two: [f64; 2]| {
+        let meta = Meta::new();
+        meta.timed(1, one);
+        meta.timed(2, two);
+        meta
+    };
+    let session = r#"{"sessionId":"s","totalFrames":30,"replays":[]}"#;
+    let unfinished = Meta::complete();
+    unfinished.write("session.json", session);
+    let case = |meta, arguments, code, told, says| Case { meta, arguments, code, told, says };
+    vec![
+        case(
+            Meta::complete(),
+            &[][..],
+            0,
+            &["complete: 20 of 20 frames"][..],
+            ("/statistics/persons", json!(4)),
+        ),
+        case(
+            Meta::complete(),
+            &["--total-frames", "20"],
+            0,
+            &[],
+            ("/distributed/workers", json!(["A", "B"])),
+        ),
+        case(
+            Meta::complete(),
+            &["--total-frames", "25"],
+            1,
+            &["missing: frames [20, 25)"],
+            ("/gaps", json!([[20, 25]])),
+        ),
+        case(unfinished, &[], 1, &[], ("/gaps", json!([[20, 30]]))),
+        case(
+            timed([5.0, 6.0], [3.0, 4.0]),
+            &[],
+            0,
+            &[
+                "warning: timestamps go backwards between ranges",
+                "reordered: frames [2, 4) of chunk 2",
+                "complete: 4 of 4 frames, 2 fragments merged, 2 ranges reordered by time",
+            ],
+            ("/reordered/0", json!({"frameRange": [2, 4], "chunkId": 2})),
+        ),
+        case(
+            timed([5.0, 7.0], [6.0, 8.0]),
+            &[],
+            1,
+            &["skipped: frames [2, 4): the timestamps of chunk 2", ", 2 frames skipped"],
+            ("/skipped/0/frameRange", json!([2, 4])),
+        ),
+    ]
+}
+
+/// Sessions with a line or a fragment that is refused.
+fn refused() -> Vec<Case> {
+    let changed = |file: &str, text: &str| {
+        let meta = Meta::complete();
+        meta.write(file, text);
+        meta
+    };
+    let completions = "{\"globalIdChunkId\":1,\"poseFiles\":[\"a.json\"]}\nnonsense\n";
+    let foreign = r#"{"frameRange":[0,10],"globalIdChunkId":8}"#;
+    let case = |meta, arguments, code, told, says| Case { meta, arguments, code, told, says };
+    vec![
+        case(
+            changed("completions.jsonl", completions),
+            &[],
+            1,
+            &["refused: completions.jsonl: line 2: "],
+            ("/ranges/0/poseFiles", json!(["a.json"])),
+        ),
+        case(
+            changed("manifest_fragment_C_7.json", foreign),
+            &[],
+            1,
+            &["refused: manifest_fragment_C_7.json: "],
+            ("/ranges/1/workerId", json!("B")),
+        ),
+    ]
 }
 
 /// S24: whatever was touched afterwards, a verification finds it and says which.
@@ -176,9 +180,7 @@ fn a_changed_fragment_is_found() {
     let before = fs::read(meta.path("manifest.json")).unwrap();
     let text = fs::read_to_string(meta.path("manifest_fragment_B_2.json")).unwrap();
     meta.write("manifest_fragment_B_2.json", &text.replace("\"persons\":2", "\"persons\":3"));
-    let verified = meta.run("verify", &[]);
-    assert_eq!(verified.status.code(), Some(1));
-    assert!(told(&verified).contains("manifest_fragment_B_2.json"), "{verified:?}");
+    meta.run("verify", &[]).refused(1, "manifest_fragment_B_2.json");
     assert_eq!(fs::read(meta.path("manifest.json")).unwrap(), before, "a verification writes nothing");
     meta.write("manifest_fragment_B_2.json", &text);
     assert_eq!(meta.exit("verify", &[]), 0);
@@ -190,12 +192,11 @@ fn json_is_one_document() {
     let meta = Meta::complete();
     for (action, key) in [("merge", "coveredFrames"), ("verify", "differences")] {
         let output = meta.run(action, &["--json"]);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(document["complete"], true);
-        assert!(document.get(key).is_some() && output.stderr.is_empty(), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+        let document = output.json();
+        assert!(document["complete"] == true && document.get(key).is_some(), "{document}");
         let plain = meta.run(action, &[]);
-        assert!(!told(&plain).contains(['\u{1b}', '█', '\r']) && plain.stdout.is_empty(), "{plain:?}");
+        assert!(!plain.stderr.contains(['\u{1b}', '█', '\r']) && plain.stdout.is_empty(), "{plain:?}");
     }
 }
 
@@ -210,7 +211,7 @@ fn wrong_arguments_are_usage() {
         &["verify", "/nonexistent"],
         &["dance", "."],
     ] {
-        assert_eq!(manifest(wrong).status.code(), Some(2), "{wrong:?}");
+        assert_eq!(manifest(wrong).code, 2, "{wrong:?}");
     }
     for frames in ["0", "-1", "many", "1.5"] {
         assert_eq!(meta.exit("merge", &["--total-frames", frames]), 2, "{frames}");

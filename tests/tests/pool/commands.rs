@@ -1,15 +1,12 @@
-//! The commands of contract P, as scripts use them: P1, P13, P17, I4, I5.
+//! The commands of contract P, as scripts use them, and tokens that end when they should, whatever happens to the server: P1, P2,
+//! P13, P17, I4, I5.
 
-use crate::{Pool, hand_in, plain, receipts, told};
-use muster_tests::{FakePoolWorker, Server, muster_command, password_of};
-use serde_json::{Value, json};
-use std::{
-    fs,
-    io::Write,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Output, Stdio},
+use crate::{Pool, hand_in, plain, proofs, told};
+use muster_tests::{
+    Ended, FakePoolWorker, Request, Server, frames::files_below, muster_command, password_of, run_with,
 };
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 /// Who types, and where their login is kept.
 struct Typist<'s> {
@@ -20,21 +17,15 @@ struct Typist<'s> {
 
 impl Typist<'_> {
     /// Runs a command with a line on its standard input.
-    fn run(&self, arguments: &[&str], input: &str) -> Output {
+    fn run(&self, arguments: &[&str], input: &str) -> Ended {
         let mut command = muster_command();
         command.args(arguments).env("MUSTER_SERVER", self.server.anonymous().url()).env("HOME", self.home);
         command.env_remove("XDG_CONFIG_HOME").envs(self.token.iter().map(|token| ("MUSTER_TOKEN", token)));
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // One that does not read it may be gone by now.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        child.wait_with_output().unwrap()
+        run_with(&mut command, input.as_bytes())
     }
 
     fn done(&self, arguments: &[&str], input: &str) -> String {
-        let output = self.run(arguments, input);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?} {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        self.run(arguments, input).done().stdout
     }
 
     fn json(&self, arguments: &[&str]) -> Value {
@@ -53,18 +44,14 @@ fn users_come_and_go_by_commands() {
     admin.done(&add, &format!("{password}\n"));
     let users = admin.json(&["user", "list"]);
     assert_eq!(users["users"][0]["roles"], json!(["CLIENT", "WORKER_OWNER"]), "{users}");
-    assert_eq!(admin.run(&add, &format!("{password}\n")).status.code(), Some(4), "the name is taken");
-    assert_eq!(
-        admin.run(&["user", "add", "bob", "--password-stdin"], "x\n").status.code(),
-        Some(2),
-        "no role"
-    );
+    assert_eq!(admin.run(&add, &format!("{password}\n")).code, 4, "the name is taken");
+    assert_eq!(admin.run(&["user", "add", "bob", "--password-stdin"], "x\n").code, 2, "no role");
     let ann = Typist { server: &server, home: home.path(), token: None };
-    assert_eq!(ann.run(&["job", "list"], "").status.code(), Some(4), "not logged in");
-    assert_eq!(ann.run(&["login", "--user", "ann", "--password-stdin"], "wrong\n").status.code(), Some(4));
+    assert_eq!(ann.run(&["job", "list"], "").code, 4, "not logged in");
+    assert_eq!(ann.run(&["login", "--user", "ann", "--password-stdin"], "wrong\n").code, 4);
     let login = ann.run(&["login", "--user", "ann", "--password-stdin"], &format!("{password}\n"));
-    assert_eq!(login.status.code(), Some(0), "{login:?}");
-    let kept = files_in(home.path());
+    assert_eq!(login.code, 0, "{login:?}");
+    let kept = files_below(home.path());
     assert!(!kept.is_empty());
     for file in kept {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o077, 0, "{}", file.display());
@@ -75,12 +62,12 @@ fn users_come_and_go_by_commands() {
     let logged_in = server.login("ann");
     admin.done(&["user", "disable", "ann"], "");
     assert_eq!(told(&logged_in.get("/auth/me")), (401, "Invalid token".to_owned()));
-    assert_eq!(ann.run(&["job", "list"], "").status.code(), Some(4));
+    assert_eq!(ann.run(&["job", "list"], "").code, 4);
     admin.done(&["user", "enable", "ann"], "");
     admin.done(&["user", "passwd", "ann", "--password-stdin"], "another-and-longer-one\n");
     assert_eq!(server.try_login("ann", &password).status, 401);
     assert_eq!(server.try_login("ann", "another-and-longer-one").status, 200);
-    assert_eq!(admin.run(&["user", "disable", "nobody"], "").status.code(), Some(5));
+    assert_eq!(admin.run(&["user", "disable", "nobody"], "").code, 5);
 }
 
 /// P13, P17, I4: a job is handed in, watched, shown and cancelled by commands; its receipt is printed and verified.
@@ -99,18 +86,54 @@ fn jobs_are_followed_by_commands() {
     assert_eq!(carl.json(&["job", "show", &id])["output"], json!({"ok": true}));
     let file = home.path().join("receipt.json");
     fs::write(&file, carl.done(&["job", "receipt", &id], "")).unwrap();
-    assert_eq!(receipts::verify(&file, &["--key", &pool.worker.public_key()]).status.code(), Some(0));
-    assert_eq!(carl.run(&["job", "cancel", &id], "").status.code(), Some(4));
+    assert_eq!(proofs::verify(&file, &["--key", &pool.worker.public_key()]).code, 0);
+    assert_eq!(carl.run(&["job", "cancel", &id], "").code, 4);
     let waiting = hand_in(&pool.client, &plain(1)).to_string();
     let explained = carl.json(&["explain", "job", &waiting]);
     assert_eq!(explained["cause"], "waiting_for_poll", "{explained}");
     assert_eq!(carl.json(&["job", "cancel", &waiting])["status"], "cancelled");
-    assert_eq!(carl.run(&["job", "watch", &waiting], "").status.code(), Some(1));
-    assert_eq!(carl.run(&["job", "show", "999"], "").status.code(), Some(5));
+    assert_eq!(carl.run(&["job", "watch", &waiting], "").code, 1);
+    assert_eq!(carl.run(&["job", "show", "999"], "").code, 5);
     let _ = FakePoolWorker::registered(pool.worker.owner(), "worker-b");
 }
 
-fn files_in(directory: &Path) -> Vec<std::path::PathBuf> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
+/// P1, P2, P13: what ended a token or a key at once has ended it for good, over kill -9: a refresh, a logout, a user put out of
+/// service, a key taken back. What was not ended works on, and what was handed in stays.
+#[test]
+fn what_ended_a_token_ended_it_for_good() {
+    let mut server = Server::start();
+    let first = server.user("ann", &["CLIENT", "WORKER_OWNER"]);
+    let answer = first.send(Request::new("POST", "/auth/refresh")).expect(200);
+    let refreshed = first.with_token(answer["access_token"].as_str().unwrap());
+    let logged_out = server.login("ann");
+    assert_eq!(logged_out.send(Request::new("POST", "/auth/logout")).status, 204);
+    let [kept, revoked] = ["kept", "revoked"].map(|name| {
+        let scoped = json!({"name": name, "scopes": ["CLIENT"]});
+        refreshed.post("/api-keys", &scoped).expect(201)
+    });
+    assert_eq!(refreshed.send(Request::new("DELETE", &format!("/api-keys/{}", revoked["id"]))).status, 204);
+    let [kept, revoked] = [kept, revoked].map(|made| first.with_token(made["key"].as_str().unwrap()));
+    let bob = server.user("bob", &["CLIENT", "WORKER_OWNER"]);
+    let job = hand_in(&bob, &plain(1));
+    let worker = FakePoolWorker::registered(&bob, "worker-a");
+    let result = worker.result(&worker.poll(), &json!({}));
+    let serve =
+        |server: &Server, active: bool| server.admin().patch("/users/bob", &json!({"active": active}));
+    let _ = serve(&server, false).expect(200);
+    for _ in 0..2 {
+        for ended in [&first, &logged_out, &revoked, &bob] {
+            assert_eq!(told(&ended.get("/auth/me")), (401, "Invalid token".to_owned()));
+        }
+        assert_eq!(worker.submit(&result).status, 401);
+        let login = server.try_login("bob", &password_of("bob"));
+        assert_eq!(told(&login), (401, "Incorrect username or password".to_owned()));
+        assert_eq!(refreshed.get("/auth/me").status, 200);
+        assert_eq!(kept.get("/auth/me").expect(200)["roles"], json!(["CLIENT"]));
+        server.kill9_and_restart();
+    }
+    let _ = serve(&server, true).expect(200);
+    assert_eq!(bob.get("/auth/me").status, 401, "no login comes back with the service");
+    let again = server.login("bob");
+    assert_eq!(again.get(&format!("/jobs/{job}")).expect(200)["status"], "running");
+    let _ = worker.by(&again).submit(&result).expect(200);
 }

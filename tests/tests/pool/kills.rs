@@ -1,11 +1,13 @@
-//! Kill -9 right after a 200, and many threads that submit at once: P7, P8, P17.
+//! Kill -9 right after a 200, many threads that submit at once, and pool workers that are killed while jobs flow: P6, P7, P8,
+//! P16, P17.
 //!
-//! `MUSTER_KILLS` says how many times (20), `MUSTER_SEED` which chance.
+//! `MUSTER_KILLS` (20) and `MUSTER_JOBS` (200) say how many, `MUSTER_SEED` which chance.
 
-use crate::{Pool, hand_in, plain, receipts};
-use muster_tests::{Answer, Dice, FakePoolWorker, Request};
+use crate::{Pool, hand_in, plain, proofs};
+use muster_tests::{Answer, Dice, FakePoolWorker, Gateway, PoolWorker, Request, number_from, wait_until};
 use serde_json::{Value, json};
 use std::{
+    fs,
     sync::{
         Barrier, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -25,7 +27,7 @@ struct Sent {
 /// told as identical; what was not acknowledged is taken now or was taken then, never lost and never doubled.
 #[test]
 fn what_was_acknowledged_is_there() {
-    let kills: u64 = std::env::var("MUSTER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
+    let kills: u64 = number_from("MUSTER_KILLS", 20);
     let mut dice = Dice::announced();
     let mut pool = Pool::with(&[("MUSTER_POOL__TOKEN_TTL_S", "86400"), ("MUSTER_LOG", "warn")]);
     let workers: Vec<_> =
@@ -110,7 +112,7 @@ fn check(pool: &Pool, worker: &FakePoolWorker, sent: &Sent) -> bool {
     assert_eq!((&job["finished_at"], &receipt["finished_at"]), (finished_at, finished_at));
     let file = pool.server.data().join("receipt.json");
     std::fs::write(&file, receipt.to_string()).unwrap();
-    assert_eq!(receipts::verify(&file, &["--key", &worker.public_key()]).status.code(), Some(0));
+    assert_eq!(proofs::verify(&file, &["--key", &worker.public_key()]).code, 0);
     true
 }
 
@@ -156,30 +158,136 @@ fn one_of(answers: &[Answer], identical: Option<&str>) -> Value {
     taken[0].json()
 }
 
-/// P7, P8: 64 threads with the same bytes: exactly one 200, the rest 409 with `Muster-Identical: true`.
+/// P7, P8: of 64 threads exactly one is answered 200, and what it sent is what is kept. The others are told that one was taken,
+/// and where all send the same bytes that theirs are identical.
 #[test]
-fn the_same_bytes_are_taken_once() {
+fn one_of_many_submissions_is_taken() {
     let pool = Pool::start();
-    for n in 0..5 {
+    for (n, identical) in [(0, Some("true")), (1, None), (2, Some("true")), (3, None)] {
         let id = hand_in(&pool.client, &plain(n));
-        let result = pool.worker.result(&pool.worker.poll(), &json!({"n": n}));
-        let taken = one_of(&at_once(&pool, |_| result.clone()), Some("true"));
+        let assignment = pool.worker.poll();
+        let output = |thread: usize| json!({"thread": if identical.is_some() { 0 } else { thread }});
+        let answers = at_once(&pool, |thread| pool.worker.result(&assignment, &output(thread)));
+        let taken = one_of(&answers, identical);
+        let winner = answers.iter().position(|answer| answer.status == 200).unwrap();
         let job = pool.job(id);
         assert_eq!((&job["status"], &job["finished_at"]), (&json!("completed"), &taken["finished_at"]));
+        assert_eq!(job["output"], output(winner));
+        assert_eq!(pool.receipt(id)["assignment_id"], assignment["assignment_id"]);
     }
 }
 
-/// P7, P8: 64 threads with differing bodies: exactly one 200, the rest 409 without the header; the one is what is kept.
+/// Says that it runs, and cries out if it does so beside itself; takes a moment; hands back what it was given.
+const PROGRAM: &str = r#"
+    exec 9> "$1/lock.$MUSTER_ASSIGNMENT_ID"
+    flock -n 9 || echo "$MUSTER_ASSIGNMENT_ID" >> "$1/beside-itself"
+    echo "$MUSTER_ASSIGNMENT_ID" >> "$1/runs"
+    sleep 0.$(($$ % 3))$(($$ % 10))
+    printf '{"given": %s, "at": "%s"}' "$(cat)" "$(date +%N)"
+"#;
+
+/// P6, P7, P8, P16: workers are killed at random moments while jobs flow, and the server now and then. Each job ends
+/// completed, with its own output, by its first assignment: no attempt is lost, and no result is taken twice. Nothing is
+/// set aside, and no assignment is ever executed by two at once.
 #[test]
-fn one_of_many_bodies_is_taken() {
-    let pool = Pool::start();
-    for n in 0..5 {
-        let id = hand_in(&pool.client, &plain(n));
-        let assignment = pool.worker.poll();
-        let answers = at_once(&pool, |thread| pool.worker.result(&assignment, &json!({"thread": thread})));
-        one_of(&answers, None);
-        let winner = answers.iter().position(|answer| answer.status == 200).unwrap();
-        assert_eq!(pool.job(id)["output"], json!({"thread": winner}));
-        assert_eq!(pool.receipt(id)["assignment_id"], assignment["assignment_id"]);
+fn no_kill_loses_a_job_or_does_it_twice() {
+    let jobs: u64 = number_from("MUSTER_JOBS", 200);
+    let mut dice = Dice::announced();
+    let mut pool = Pool::start();
+    let shared = pool.directory.path().to_str().unwrap().to_owned();
+    let args = ["--slots", "3", "--heartbeat", "0.5", "--exec", "sh", "-c", PROGRAM, "sh", &shared];
+    let mut workers = ["real-a", "real-b"].map(|name| pool.start_worker(name, &args));
+    let ids: Vec<u64> = (0..jobs).map(|n| hand_in(&pool.client, &plain(n))).collect();
+    let mut harm = 0;
+    while ended(&pool) < jobs {
+        let before = ended(&pool);
+        thread::sleep(dice.millis(20, 400));
+        // However slow the machine is, the work gets on between two kills.
+        wait_until("a job ends", || ended(&pool) > before || ended(&pool) == jobs);
+        harm += 1;
+        match dice.below(8) {
+            0 => pool.server.kill9_and_restart(),
+            n => workers[usize::try_from(n % 2).unwrap()].kill9_and_restart(),
+        }
     }
+    for (n, id) in (0..).zip(&ids) {
+        let job = pool.job(*id);
+        assert_eq!(
+            (&job["status"], &job["output"]["given"]),
+            (&json!("completed"), &json!({"n": n})),
+            "{job}"
+        );
+        let receipt = pool.receipt(*id);
+        assert_eq!(receipt["assignment_id"], json!(id * 64 + 1), "an attempt was lost: {receipt}");
+    }
+    for worker in &mut workers {
+        assert_eq!(worker.terminate().code(), Some(0));
+        assert_eq!(worker.aside(), json!([]));
+    }
+    let read = |name: &str| fs::read_to_string(pool.directory.path().join(name)).unwrap_or_default();
+    assert_eq!(read("beside-itself"), "");
+    let runs = read("runs").lines().count();
+    println!("{jobs} jobs, {runs} executions, {harm} times harmed");
+}
+
+fn ended(pool: &Pool) -> u64 {
+    pool.server.database().count("SELECT count(*) FROM pool_ends").unsigned_abs()
+}
+
+/// P16: a worker behind the gateway loses nothing while the server, the gateway's coordinator, is killed under it.
+#[test]
+fn a_worker_works_through_the_gateway() {
+    let mut pool = Pool::start();
+    let gateway = Gateway::before(&pool.server, &[]);
+    let args = ["--slots", "4", "--heartbeat", "0.5"];
+    let mut worker = PoolWorker::start(&gateway.anonymous().url(), pool.directory.path(), "real-a", &args);
+    for round in 0..3 {
+        let ids: Vec<u64> = (0..20)
+            .map(|n| hand_in(&pool.client, &json!({"payload": {"op": "sum", "values": [round, n]}})))
+            .collect();
+        wait_until("a job is done", || pool.job(ids[0])["status"] == "completed");
+        pool.server.kill9_and_restart();
+        for (n, id) in (0..).zip(&ids) {
+            wait_until("the job ends", || pool.job(*id)["status"] == "completed");
+            assert_eq!(pool.job(*id)["output"], json!({"sum": round + n}));
+        }
+    }
+    assert_eq!(worker.terminate().code(), Some(0));
+    assert_eq!(worker.aside(), json!([]));
+}
+
+/// P16: the key is for its owner only; it is replaced while results flow, and receipts name the one that signed.
+#[test]
+fn a_key_is_made_and_replaced() {
+    let pool = Pool::start();
+    let mut worker = pool.start_worker("real-a", &[]);
+    let key_of = |receipt: &Value| receipt["public_key"].as_str().unwrap().to_owned();
+    let complete = |payload: &Value| {
+        let id = hand_in(&pool.client, &json!({"payload": payload}));
+        wait_until("the job ends", || pool.job(id)["status"] == "completed");
+        pool.receipt(id)
+    };
+    let before = key_of(&complete(&json!({"op": "sum", "values": [1, 2]})));
+    let first = fs::read(worker.key()).unwrap();
+    assert_eq!(worker.terminate().code(), Some(0));
+    worker.restart_with(&["--rotate-key"]);
+    let after = complete(&json!({"op": "sha256", "text": "x"}));
+    assert_ne!(key_of(&after), before);
+    assert_ne!(fs::read(worker.key()).unwrap(), first);
+    let shown = pool.worker.owner().get("/workers").expect(200);
+    let real = shown["workers"].as_array().unwrap().iter().find(|worker| worker["name"] == "real-a").unwrap();
+    assert_eq!(real["public_key"], after["public_key"]);
+    let file = pool.directory.path().join("receipt.json");
+    fs::write(&file, after.to_string()).unwrap();
+    assert_eq!(proofs::verify(&file, &["--key", &key_of(&after)]).code, 0);
+    assert_eq!(worker.terminate().code(), Some(0));
+    fs::write(worker.key(), [1; 32]).unwrap();
+    worker.restart_with(&[]);
+    assert_eq!(worker.wait().code(), Some(4), "the server knows another key");
+    assert!(worker.log().contains("with another key"));
+    let exposed = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(worker.key(), exposed).unwrap();
+    worker.restart_with(&[]);
+    assert_eq!(worker.wait().code(), Some(4));
+    assert!(worker.log().contains("chmod 600"));
 }

@@ -1,22 +1,21 @@
 //! Contract P through the real binary: users, owners' workers, signed results, receipts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod accounts;
-mod canonical;
 mod commands;
 mod jobs;
 mod kills;
-mod receipts;
-mod workers;
+mod proofs;
 
-use muster_tests::{Client, FakePoolWorker, Server};
+use muster_tests::{Client, FakePoolWorker, PoolWorker, Server};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
-/// A server with a client, an owner and a worker of theirs.
+/// A server with a client, an owner and a worker of theirs, and a directory for what other workers write.
 struct Pool {
     server: Server,
     client: Client,
     worker: FakePoolWorker,
+    directory: TempDir,
 }
 
 impl Pool {
@@ -25,19 +24,19 @@ impl Pool {
     }
 
     fn with(settings: &[(&str, &str)]) -> Self {
-        let server = Server::with(settings);
+        let server = Server::with_fixed_port(settings);
         let client = server.user("carl", &["CLIENT"]);
         let worker = FakePoolWorker::registered(&server.user("olga", &["WORKER_OWNER"]), "worker-a");
-        Self { server, client, worker }
-    }
-
-    fn kill9_and_restart(&mut self) {
-        self.server.kill9();
-        self.server.restart();
+        Self { server, client, worker, directory: tempfile::tempdir().unwrap() }
     }
 
     fn job(&self, id: u64) -> Value {
         self.client.get(&format!("/jobs/{id}")).expect(200)
+    }
+
+    /// Starts `muster pool-worker` as the owner, with more words on its command line.
+    fn start_worker(&self, name: &str, args: &[&str]) -> PoolWorker {
+        PoolWorker::start(&self.server.anonymous().url(), self.directory.path(), name, args)
     }
 
     fn receipt(&self, id: u64) -> Value {

@@ -1,19 +1,19 @@
 //! Every privileged act stands in the audit log: I7.
 
-use crate::table::{self, Guard};
-use muster_tests::{Client, Court, FakeNode, FakePoolWorker, Request, Server, until};
+use crate::routes::{self, Guard};
+use muster_tests::{Client, Court, FakeNode, FakePoolWorker, FakeSimWorker, Request, Server, until};
 use serde_json::{Value, json};
 
-/// What an operator does, and what the log calls it.
+/// What an operator does, to what, and what the log calls it.
 struct Act {
     route: &'static str,
-    path: String,
+    id: String,
     body: Value,
     action: &'static str,
 }
 
-fn act(route: &'static str, path: impl Into<String>, body: Value, action: &'static str) -> Act {
-    Act { route, path: path.into(), body, action }
+fn act(route: &'static str, id: &str, body: Value, action: &'static str) -> Act {
+    Act { route, id: id.to_owned(), body, action }
 }
 
 /// I7: each mutating route of operators and ADMINs leaves one line: who, what, to what; reading and refused requests leave none.
@@ -32,13 +32,14 @@ fn every_privileged_act_is_written_down() {
     let acts = acts(&server, &boss);
     every_route_is_here(&server, &acts);
     let mut lines = log(&server).len();
-    for Act { route, path, body, action } in &acts {
-        let (method, _) = route.split_once(' ').unwrap();
-        let refused = server.anonymous().send(Request::new(method, path).json(body));
+    for Act { route, id, body, action } in &acts {
+        let (method, path) = route.split_once(' ').unwrap();
+        let path = path.replace("{id}", id).replace("{name}", id);
+        let refused = server.anonymous().send(Request::new(method, &path).json(body));
         assert_eq!(refused.status, 401);
         // What is being moved to the quarantine is confirmed once it is there.
         let answer = until(route, || {
-            let answer = boss.send(Request::new(method, path).json(body));
+            let answer = boss.send(Request::new(method, &path).json(body));
             (answer.status != 409).then_some(answer)
         });
         assert!(answer.status < 300, "{route}: {} {}", answer.status, answer.text());
@@ -49,8 +50,7 @@ fn every_privileged_act_is_written_down() {
         assert!(log[0]["at"].as_str().unwrap().ends_with('Z'));
     }
     let before = log(&server);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!(log(&server), before, "it is durable");
 }
 
@@ -87,9 +87,9 @@ fn log(server: &Server) -> Vec<Value> {
 }
 
 fn every_route_is_here(server: &Server, acts: &[Act]) {
-    for route in table::routes(server) {
+    for (route, guard) in routes::routes(server) {
         let is_privileged = matches!(
-            route.guard,
+            guard,
             Guard::Operator | Guard::OperatorOrNode | Guard::OperatorOrRenderer | Guard::Admin
         );
         let is_here = acts.iter().any(|act| act.route == route.name());
@@ -104,8 +104,7 @@ fn acts(server: &Server, boss: &Client) -> Vec<Act> {
     acts.extend(of_nodes());
     acts.extend(of_sessions(server));
     acts.extend(of_the_pool(server, boss));
-    let reply = format!("/api/court/tasks/{ASKING}/reply");
-    acts.push(act("POST /api/court/tasks/{id}/reply", reply, json!({"text": "Ada"}), "reply_to_court"));
+    acts.push(act("POST /api/court/tasks/{id}/reply", ASKING, json!({"text": "Ada"}), "reply_to_court"));
     acts
 }
 
@@ -129,127 +128,79 @@ fn of_runs(server: &Server) -> Vec<Act> {
     let jobs = node.jobs(3);
     node.fail(&jobs[0]);
     let device = jobs[0]["device_id"].as_str().unwrap();
-    let of_device = |verb: &str| format!("/api/devices/{device}{verb}");
     let rpc = |route: &'static str, more: Value, action: &'static str| {
         let who = if action == "claim_tasks" { "runner_pc_name" } else { "runner_pc_id" };
         let mut body = json!({who: "PC-01"});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        act(route, route.split_once(' ').unwrap().1, body, action)
+        act(route, "", body, action)
     };
-    let sweep = "/rest/v1/rpc/fn_timeout_tasks_and_task_devices";
     let claim = json!({"max_to_claim": 9, "lease_minutes": 5});
     let renew = json!({"task_device_id": jobs[1]["task_id"], "lease_minutes": 5});
     let complete = json!({"p_task_device_id": jobs[1]["task_id"], "p_result": {}});
     let fail = json!({"p_task_device_id": jobs[2]["task_id"], "p_error": "e"});
     let nightly = json!({"cron": "0 3 * * *", "run": {"workflow_id": "w"}});
     let schedule = server.admin().post("/api/schedules", &nightly).expect(201)["schedule_id"].clone();
-    let schedule = format!("/api/schedules/{}", schedule.as_str().unwrap());
+    let schedule = schedule.as_str().unwrap();
     vec![
-        act("POST /api/schedules", "/api/schedules", nightly, "add_schedule"),
+        act("POST /api/schedules", "", nightly, "add_schedule"),
         act("DELETE /api/schedules/{id}", schedule, json!({}), "delete_schedule"),
-        act("POST /api/devices/{id}/return", of_device("/return"), json!({"note": "n"}), "return_device"),
-        act("PATCH /api/devices/{id}", of_device(""), json!({"labels": {"a": "b"}}), "label_device"),
+        act("POST /api/devices/{id}/return", device, json!({"note": "n"}), "return_device"),
+        act("PATCH /api/devices/{id}", device, json!({"labels": {"a": "b"}}), "label_device"),
         rpc("POST /rest/v1/rpc/claim_task_devices_for_pc", claim, "claim_tasks"),
         rpc("POST /rest/v1/rpc/renew_task_device_lease", renew, "renew_task"),
         rpc("POST /rest/v1/rpc/complete_task_device", complete, "complete_task"),
         rpc("POST /rest/v1/rpc/fail_or_retry_task_device", fail, "fail_task"),
-        act("POST /rest/v1/rpc/fn_timeout_tasks_and_task_devices", sweep, json!({}), "sweep"),
-        act("POST /api/runs", "/api/runs", everywhere, "submit_run"),
-        act("POST /api/runs/{id}/retry", format!("/api/runs/{run}/retry"), json!({}), "submit_run"),
-        act("POST /api/runs/{id}/cancel", format!("/api/runs/{run}/cancel"), json!({}), "cancel_run"),
+        act("POST /rest/v1/rpc/fn_timeout_tasks_and_task_devices", "", json!({}), "sweep"),
+        act("POST /api/runs", "", everywhere, "submit_run"),
+        act("POST /api/runs/{id}/retry", &run, json!({}), "submit_run"),
+        act("POST /api/runs/{id}/cancel", &run, json!({}), "cancel_run"),
     ]
 }
 
 fn of_nodes() -> Vec<Act> {
     vec![
-        act("PATCH /api/pcs/{id}", "/api/pcs/PC-01", json!({"max_devices": 3}), "cap_node"),
-        act("POST /api/nodes/{id}/drain", "/api/nodes/PC-01/drain", json!({}), "drain_node"),
-        act("POST /api/nodes/{id}/resume", "/api/nodes/PC-01/resume", json!({}), "resume_node"),
-        act("POST /api/nodes/{id}/secret", "/api/nodes/PC-01/secret", json!({}), "rotate_secret"),
+        act("PATCH /api/pcs/{id}", "PC-01", json!({"max_devices": 3}), "cap_node"),
+        act("POST /api/nodes/{id}/drain", "PC-01", json!({}), "drain_node"),
+        act("POST /api/nodes/{id}/resume", "PC-01", json!({}), "resume_node"),
+        act("POST /api/nodes/{id}/secret", "PC-01", json!({}), "rotate_secret"),
     ]
 }
 
 fn of_sessions(server: &Server) -> Vec<Act> {
     enrol_workers(server);
-    let session = |id: &str| {
-        json!({"sessionId": id, "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
-            "qualityMode": "strict"})
-    };
-    let of = |verb: &str| format!("/api/v1/sessions/s/{verb}");
+    let session = json!({"sessionId": "s", "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
+        "qualityMode": "strict"});
+    let assigned = json!({"taskId": "s.00000000", "workerId": "W1"});
     let reason = json!({"reason": "r"});
+    let command = |word: &str| json!({"command": word});
     vec![
-        act(
-            "POST /api/v1/workers/{id}/quarantine",
-            "/api/v1/workers/W2/quarantine",
-            reason.clone(),
-            "quarantine_sim_worker",
-        ),
-        act(
-            "POST /api/v1/workers/{id}/approve",
-            "/api/v1/workers/W2/approve",
-            reason.clone(),
-            "approve_sim_worker",
-        ),
-        act("POST /api/v1/sessions", "/api/v1/sessions", session("s"), "submit_session"),
-        act(
-            "POST /api/v1/tasks/assign",
-            "/api/v1/tasks/assign",
-            json!({"taskId": "s.00000000", "workerId": "W1"}),
-            "assign_range",
-        ),
-        act("POST /api/v1/chunks/{id}/retire", "/api/v1/chunks/1/retire", reason, "retire_chunk"),
-        act(
-            "POST /api/v1/quarantine/{id}/confirm",
-            "/api/v1/quarantine/chunk-1/confirm",
-            json!({"note": "n"}),
-            "confirm_quarantine",
-        ),
-        act("POST /api/v1/sessions/{id}/pause", of("pause"), json!({}), "steer_session"),
-        act("POST /api/v1/sessions/{id}/resume", of("resume"), json!({}), "steer_session"),
-        act(
-            "POST /api/v1/workers/broadcast",
-            "/api/v1/workers/broadcast",
-            json!({"command": "PauseAll"}),
-            "pause_all",
-        ),
-        act(
-            "POST /api/v1/workers/broadcast",
-            "/api/v1/workers/broadcast",
-            json!({"command": "ResumeAll"}),
-            "resume_all",
-        ),
-        act("POST /api/v1/sessions/{id}/retry", "/api/v1/sessions/bad/retry", json!({}), "retry_session"),
-        act("POST /api/v1/sessions/{id}/cancel", of("cancel"), json!({}), "steer_session"),
-        act("DELETE /api/v1/workers/{id}", "/api/v1/workers/W2", json!({}), "remove_sim_worker"),
+        act("POST /api/v1/workers/{id}/quarantine", "W2", reason.clone(), "quarantine_sim_worker"),
+        act("POST /api/v1/workers/{id}/approve", "W2", reason.clone(), "approve_sim_worker"),
+        act("POST /api/v1/sessions", "", session, "submit_session"),
+        act("POST /api/v1/tasks/assign", "", assigned, "assign_range"),
+        act("POST /api/v1/chunks/{id}/retire", "1", reason, "retire_chunk"),
+        act("POST /api/v1/quarantine/{id}/confirm", "chunk-1", json!({"note": "n"}), "confirm_quarantine"),
+        act("POST /api/v1/sessions/{id}/pause", "s", json!({}), "steer_session"),
+        act("POST /api/v1/sessions/{id}/resume", "s", json!({}), "steer_session"),
+        act("POST /api/v1/workers/broadcast", "", command("PauseAll"), "pause_all"),
+        act("POST /api/v1/workers/broadcast", "", command("ResumeAll"), "resume_all"),
+        act("POST /api/v1/sessions/{id}/retry", "bad", json!({}), "retry_session"),
+        act("POST /api/v1/sessions/{id}/cancel", "s", json!({}), "steer_session"),
+        act("DELETE /api/v1/workers/{id}", "W2", json!({}), "remove_sim_worker"),
     ]
 }
 
-/// Registers the workers W1 and W2.
+/// Registers the workers W1 and W2, and has W1 fail the only frame of a session for good, so that it can be retried.
 fn enrol_workers(server: &Server) {
-    let enroller = server.anonymous().with_token(&server.enrol_secret());
-    for id in ["W1", "W2"] {
-        let registration = json!({"workerId": id, "role": "render", "capabilities": {"cameras": 1, "gpu": "none",
-            "slots": 1}, "currentSession": null, "endpoint": null});
-        let worker = enroller.post("/api/v1/workers/register", &registration).expect(201);
-        let worker = server.anonymous().with_token(worker["workerToken"].as_str().unwrap());
-        // Work waits for it.
-        let _ =
-            worker.post(&format!("/api/v1/workers/{id}/heartbeat"), &json!({"queueRatio": 0.1})).expect(200);
-        if id == "W1" {
-            fail_a_frame(server, &worker);
-        }
-    }
-}
-
-/// Has the only frame of a session given up, so that it can be retried.
-fn fail_a_frame(server: &Server, worker: &Client) {
+    let workers = ["W1", "W2"].map(|id| FakeSimWorker::registered(server, id));
+    // Work waits for it.
+    workers.iter().for_each(|worker| worker.beat(0.1, "ok"));
     let session = json!({"sessionId": "bad", "totalFrames": 1, "framesPerTask": 1});
     let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
     for attempt in 1..=5 {
-        let task = worker.get("/api/v1/workers/W1/tasks").expect(200);
-        assert_eq!(task["task"]["attempt"], attempt);
-        let failure = json!({"workerId": "W1", "attempt": attempt, "error": "no bone"});
-        let _ = worker.post("/api/v1/tasks/bad.00000000/fail", &failure).expect(200);
+        let task = workers[0].task();
+        assert_eq!(task["attempt"], attempt);
+        workers[0].fail(&task);
     }
 }
 
@@ -258,17 +209,17 @@ fn of_the_pool(server: &Server, boss: &Client) -> Vec<Act> {
     let carl = server.user("carl", &["CLIENT"]);
     let job = carl.post("/jobs", &json!({"payload": {}})).expect(201)["id"].clone();
     let key = boss.post("/api-keys", &json!({"name": "k"})).expect(201)["id"].clone();
-    let of = |verb: &str| format!("/workers/{}/{verb}", worker.id);
+    let (worker, job, key) = (worker.id.to_string(), job.to_string(), key.to_string());
     let user = json!({"username": "new", "password": "a password of eight", "roles": ["VIEWER"]});
     vec![
-        act("POST /workers/{id}/ban", of("ban"), json!({"reason": "spam"}), "ban_worker"),
-        act("POST /workers/{id}/unban", of("unban"), json!({"reason": "forgiven"}), "unban_worker"),
-        act("DELETE /jobs/{id}", format!("/jobs/{job}"), json!({}), "cancel_job"),
-        act("POST /jobs/{id}/retry", format!("/jobs/{job}/retry"), json!({}), "submit_jobs"),
-        act("POST /users", "/users", user, "add_user"),
-        act("PATCH /users/{name}", "/users/new", json!({"active": false}), "change_user"),
-        act("PATCH /users/{name}", "/users/new", json!({"password": "another of eight"}), "change_user"),
-        act("POST /api-keys", "/api-keys", json!({"name": "another"}), "add_api_key"),
-        act("DELETE /api-keys/{id}", format!("/api-keys/{key}"), json!({}), "revoke_api_key"),
+        act("POST /workers/{id}/ban", &worker, json!({"reason": "spam"}), "ban_worker"),
+        act("POST /workers/{id}/unban", &worker, json!({"reason": "forgiven"}), "unban_worker"),
+        act("DELETE /jobs/{id}", &job, json!({}), "cancel_job"),
+        act("POST /jobs/{id}/retry", &job, json!({}), "submit_jobs"),
+        act("POST /users", "", user, "add_user"),
+        act("PATCH /users/{name}", "new", json!({"active": false}), "change_user"),
+        act("PATCH /users/{name}", "new", json!({"password": "another of eight"}), "change_user"),
+        act("POST /api-keys", "", json!({"name": "another"}), "add_api_key"),
+        act("DELETE /api-keys/{id}", &key, json!({}), "revoke_api_key"),
     ]
 }

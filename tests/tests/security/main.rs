@@ -3,8 +3,5 @@
 
 mod acts;
 mod foreign;
-mod forged;
-mod gateway;
 mod routes;
 mod secrets;
-mod table;

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_tests::{
-    Answer, Client, FakePoolWorker, Gateway, Request, Server, muster_command, password_of, until,
+    Answer, Client, FakePoolWorker, Gateway, Request, Server, muster_command, password_of, wait_until,
 };
 use serde_json::json;
 use std::{fs, path::Path, process::Stdio};
@@ -115,8 +115,8 @@ fn run_a_worker(server: &Server, secrets: &mut Vec<String>) -> String {
     let mut child = command.stdout(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
     let id = server.admin().post("/jobs", &json!({"payload": {"op": "echo", "value": 1}})).expect(201)["id"]
         .clone();
-    until("the worker does its job", || {
-        (server.admin().get(&format!("/jobs/{id}")).expect(200)["status"] == "completed").then_some(())
+    wait_until("the worker does its job", || {
+        server.admin().get(&format!("/jobs/{id}")).expect(200)["status"] == "completed"
     });
     child.kill().unwrap();
     child.wait().unwrap();

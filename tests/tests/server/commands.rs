@@ -1,25 +1,16 @@
 //! Client commands: I4, I5.
 
-use muster_tests::{FakeNode, Server, muster_command};
-use serde_json::{Value, json};
-use std::{fs, os::unix::fs::PermissionsExt, process::Output};
-
-fn muster(server: &Server, arguments: &[&str]) -> Output {
-    server.client_command(arguments).output().unwrap()
-}
-
-fn exit(server: &Server, arguments: &[&str]) -> i32 {
-    muster(server, arguments).status.code().unwrap()
-}
+use muster_tests::{FakeNode, Server, muster_command, run};
+use serde_json::json;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 /// I4: `--json` prints one document and nothing else, for every listing.
 #[test]
 fn json_is_one_document() {
     let server = Server::start();
     let node = FakeNode::enrolled(server.node(), "PC-01", 2);
-    let submitted = muster(&server, &["run", "submit", "--workflow", "w", "--json"]);
-    assert_eq!(submitted.status.code(), Some(0));
-    let run: Value = serde_json::from_slice(&submitted.stdout).unwrap();
+    let submitted = server.muster(&["run", "submit", "--workflow", "w", "--json"]);
+    let run = submitted.json();
     let id = run["run_id"].as_str().unwrap();
     let job = node.job();
     let task = job["task_id"].as_str().unwrap();
@@ -36,11 +27,11 @@ fn json_is_one_document() {
         (vec!["config"], "nodes.lease_s"),
         (vec!["run", "cancel", id], "status"),
     ] {
-        let output = muster(&server, &[&arguments[..], &["--json"]].concat());
-        assert_eq!(output.status.code(), Some(0), "{arguments:?} {output:?}");
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(document.get(key).is_some(), "{arguments:?} {document}");
+        let output = server.muster(&[&arguments[..], &["--json"]].concat());
+        assert_eq!(output.code, 0, "{arguments:?} {output:?}");
         assert!(output.stderr.is_empty(), "{arguments:?} {output:?}");
+        let document = output.json();
+        assert!(document.get(key).is_some(), "{arguments:?} {document}");
     }
 }
 
@@ -51,15 +42,14 @@ fn a_typo_in_a_scope_is_told() {
     let _ = FakeNode::enrolled(server.node(), "PC-01", 1);
     for flags in [&[][..], &["--json"]] {
         let arguments = [&["run", "submit", "--workflow", "w", "--pcs", "PC-O1"], flags].concat();
-        let output = muster(&server, &arguments);
-        assert_eq!(output.status.code(), Some(0));
-        let (told, words) =
-            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let output = server.muster(&arguments);
+        assert_eq!(output.code, 0);
+        let (told, words) = (output.stdout, output.stderr);
         assert!(words.starts_with("warning: no node is called PC-O1; did you mean PC-01?\n"), "{words}");
         assert!(words.contains("holds its queue for 120 s") && !told.contains("warning"), "{words}{told}");
     }
-    let right = muster(&server, &["run", "submit", "--workflow", "w", "--pcs", "PC-01"]);
-    assert!(right.status.success() && right.stderr.is_empty(), "{right:?}");
+    let right = server.muster(&["run", "submit", "--workflow", "w", "--pcs", "PC-01"]);
+    assert!(right.code == 0 && right.stderr.is_empty(), "{right:?}");
 }
 
 /// I4, Q17: schedules are made, listed, shown and deleted on the command line.
@@ -67,18 +57,17 @@ fn a_typo_in_a_scope_is_told() {
 fn schedules_come_and_go() {
     let server = Server::start();
     let add = ["schedule", "add", "--cron", "0 6 * * MON", "--timezone", "Asia/Seoul", "--workflow", "w"];
-    let made = muster(&server, &[&add[..], &["--missed", "once", "--json"]].concat());
-    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let made = server.muster(&[&add[..], &["--missed", "once", "--json"]].concat());
+    let made = made.json();
     let id = made["schedule_id"].as_str().unwrap();
-    let document =
-        |arguments: &[&str]| -> Value { serde_json::from_slice(&muster(&server, arguments).stdout).unwrap() };
+    let document = |arguments: &[&str]| server.muster(arguments).json();
     let shown = document(&["schedule", "show", id, "--json"]);
     assert_eq!([&shown["missed"], &shown["run"]["workflow_id"]], ["once", "w"]);
     assert_eq!(document(&["schedule", "list", "--json"]), json!({"schedules": [shown]}));
-    let wrong = |flag: &str| exit(&server, &["schedule", "add", "--cron", flag, "--workflow", "w"]);
-    assert_eq!([wrong("61 * * * *"), exit(&server, &["schedule", "add", "--workflow", "w"])], [2, 2]);
-    assert_eq!([(); 2].map(|()| exit(&server, &["schedule", "delete", id])), [0, 5]);
-    assert_eq!(exit(&server, &["schedule", "show", id]), 5);
+    let wrong = |flag: &str| server.muster(&["schedule", "add", "--cron", flag, "--workflow", "w"]).code;
+    assert_eq!([wrong("61 * * * *"), server.muster(&["schedule", "add", "--workflow", "w"]).code], [2, 2]);
+    assert_eq!([(); 2].map(|()| server.muster(&["schedule", "delete", id]).code), [0, 5]);
+    assert_eq!(server.muster(&["schedule", "show", id]).code, 5);
 }
 
 /// I4: in a pipe there is neither colour nor progress.
@@ -87,11 +76,11 @@ fn a_pipe_gets_plain_text() {
     let server = Server::start();
     let _ = FakeNode::enrolled(server.node(), "PC-01", 2);
     for arguments in [["device", "list"], ["node", "list"], ["run", "list"]] {
-        let output = muster(&server, &arguments);
-        assert_eq!(output.status.code(), Some(0));
-        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b), "{output:?}");
+        let output = server.muster(&arguments);
+        assert_eq!(output.code, 0);
+        assert!(!output.stdout.contains('\u{1b}') && !output.stderr.contains('\u{1b}'), "{output:?}");
     }
-    let text = String::from_utf8(muster(&server, &["device", "list"]).stdout).unwrap();
+    let text = server.muster(&["device", "list"]).stdout;
     assert!(text.contains("PC-01-d1") && text.contains("ONLINE"), "{text}");
 }
 
@@ -102,27 +91,24 @@ fn every_exit_code_has_its_cause() {
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
     let run = server.submit(&json!({"workflow_id": "w", "params": {}, "max_attempts": 1}));
     node.fail(&node.job());
-    assert_eq!(exit(&server, &["run", "show", &run]), 0);
-    assert_eq!(exit(&server, &["run", "watch", &run]), 1);
-    assert_eq!(exit(&server, &["run", "submit"]), 2);
-    assert_eq!(exit(&server, &["run", "submit", "--workflow", "w", "--params", "{"]), 2);
-    assert_eq!(exit(&server, &["dance"]), 2);
-    assert_eq!(exit(&server, &["run", "list", "--server", "http://127.0.0.1:1"]), 3);
-    assert_eq!(exit(&server, &["run", "cancel", &run]), 4);
-    assert_eq!(exit(&server, &["run", "show", "nothing"]), 5);
-    assert_eq!(exit(&server, &["device", "return", "nobody"]), 5);
-    assert_eq!(exit(&server, &["device", "return", "PC-01-d1", "--note", "new cable"]), 0);
-    assert_eq!(exit(&server, &["explain", "run", "nothing"]), 5);
+    assert_eq!(server.muster(&["run", "show", &run]).code, 0);
+    assert_eq!(server.muster(&["run", "watch", &run]).code, 1);
+    assert_eq!(server.muster(&["run", "submit"]).code, 2);
+    assert_eq!(server.muster(&["run", "submit", "--workflow", "w", "--params", "{"]).code, 2);
+    assert_eq!(server.muster(&["dance"]).code, 2);
+    assert_eq!(server.muster(&["run", "list", "--server", "http://127.0.0.1:1"]).code, 3);
+    assert_eq!(server.muster(&["run", "cancel", &run]).code, 4);
+    assert_eq!(server.muster(&["run", "show", "nothing"]).code, 5);
+    assert_eq!(server.muster(&["device", "return", "nobody"]).code, 5);
+    assert_eq!(server.muster(&["device", "return", "PC-01-d1", "--note", "new cable"]).code, 0);
+    assert_eq!(server.muster(&["explain", "run", "nothing"]).code, 5);
     let again = server.submit(&json!({"workflow_id": "w", "params": {}}));
     node.succeed(&node.job());
-    assert_eq!(exit(&server, &["run", "watch", &again]), 0);
-    assert_eq!(exit(&server, &["run", "watch", &again, "--allow-failures", "many"]), 2);
-    let wrong = muster_command()
-        .args(["run", "list", "--server", &server.anonymous().url()])
-        .env("MUSTER_TOKEN", "wrong-wrong-wrong")
-        .output()
-        .unwrap();
-    assert_eq!(wrong.status.code(), Some(4));
+    assert_eq!(server.muster(&["run", "watch", &again]).code, 0);
+    assert_eq!(server.muster(&["run", "watch", &again, "--allow-failures", "many"]).code, 2);
+    let wrong =
+        muster_tests::run(server.client_command(&["run", "list"]).env("MUSTER_TOKEN", "wrong-wrong-wrong"));
+    assert_eq!(wrong.code, 4);
     assert!(wrong.stdout.is_empty() && !wrong.stderr.is_empty());
 }
 
@@ -140,13 +126,13 @@ fn a_partial_run_is_no_success() {
     let listed = server.admin().get("/api/runs").expect(200);
     assert_eq!(listed["runs"][0]["outcome"], "partial");
     assert_eq!(server.database().column("SELECT outcome FROM tasks"), ["partial"]);
-    let list = muster(&server, &["run", "list"]);
-    assert!(String::from_utf8_lossy(&list.stdout).contains("partial"), "{list:?}");
-    let watch = muster(&server, &["run", "watch", &run]);
-    assert_eq!(watch.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&watch.stderr).contains("3 of 4 devices completed"), "{watch:?}");
+    let list = server.muster(&["run", "list"]);
+    assert!(list.stdout.contains("partial"), "{list:?}");
+    let watch = server.muster(&["run", "watch", &run]);
+    assert_eq!(watch.code, 1);
+    assert!(watch.stderr.contains("3 of 4 devices completed"), "{watch:?}");
     for (allowed, expected) in [("1", 0), ("25%", 0), ("0", 1), ("24.9%", 1)] {
-        let code = exit(&server, &["run", "watch", &run, "--allow-failures", allowed]);
+        let code = server.muster(&["run", "watch", &run, "--allow-failures", allowed]).code;
         assert_eq!(code, expected, "{allowed}");
     }
 }
@@ -164,7 +150,7 @@ fn server_and_token_are_found_in_order() {
             .args(flags)
             .env("HOME", home.path())
             .env_remove("XDG_CONFIG_HOME");
-        command.envs(variables.iter().copied()).output().unwrap().status.code().unwrap()
+        run(command.envs(variables.iter().copied())).code
     };
     let token = server.admin_token();
     let nowhere = "http://127.0.0.1:1";

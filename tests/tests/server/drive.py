@@ -21,7 +21,7 @@ import sys
 import termios
 import time
 
-ROWS, COLUMNS, PATIENCE = 30, 120, 40
+ROWS, COLUMNS, PATIENCE = 30, 120, 60
 CSI = re.compile(r"\x1b\[([?>=]?)([0-9;]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[=>78]")
 
 

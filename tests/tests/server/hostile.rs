@@ -3,13 +3,12 @@
 //! What could be valid by accident is asked of things that do not exist, so that all of it must be refused or have
 //! no effect. A route that the server describes and this test has no body for fails it.
 
-mod bases;
 mod values;
 
-use bases::Base;
-use muster_tests::{Answer, Client, Event, FakeNode, Request, Server};
+use muster_tests::{Answer, Client, Event, FakeNode, FakeSimWorker, Request, Route, Server};
 use serde_json::{Value, json};
 use std::io;
+use values::Base;
 
 /// I9, N6, Q15: no hostile request breaks the server, makes it panic or changes anything.
 #[test]
@@ -26,7 +25,7 @@ fn nothing_hostile_breaks_or_changes_anything() {
     let scene = Scene::set(&server);
     let before = server.database().dump(&SETTLED_ELSEWHERE);
     let mut battery = Battery { scene: &scene, sent: 0 };
-    for route in routes(&server) {
+    for route in server.routes() {
         battery.addresses(&route);
         battery.queries(&route);
         // A stream that is not refused never ends.
@@ -34,10 +33,10 @@ fn nothing_hostile_breaks_or_changes_anything() {
             battery.headers(&route);
             battery.lengths(&route);
         }
-        match bases::of(&route.method, &route.path, &scene.run) {
-            Some(bases) if route.has_body => bases.iter().for_each(|base| battery.bodies(&route, base)),
-            None if !route.has_body => {}
-            _ => panic!("{} {}: say in bases.rs what its body is", route.method, route.path),
+        match values::of(&route.method, &route.path, &scene.run) {
+            Some(bases) if route.has_body() => bases.iter().for_each(|base| battery.bodies(&route, base)),
+            None if !route.has_body() => {}
+            _ => panic!("{} {}: say in values.rs what its body is", route.method, route.path),
         }
     }
     println!("{} hostile requests", battery.sent);
@@ -63,14 +62,6 @@ struct Scene {
     job: Value,
 }
 
-/// One operation of the server's description.
-struct Route {
-    method: String,
-    path: String,
-    whose: Whose,
-    has_body: bool,
-}
-
 /// Who may call an operation.
 #[derive(Clone, Copy)]
 enum Whose {
@@ -91,33 +82,33 @@ impl Scene {
         let node = FakeNode::enrolled(server.node(), "PC-01", 3);
         let admin = server.admin();
         let body = json!({"workflow_id": "w", "params": {}, "scope": {"pcs": ["PC-01"]}});
-        let submit = Request::new("POST", "/api/runs").header("Idempotency-Key", bases::USED_KEY).json(&body);
+        let submit =
+            Request::new("POST", "/api/runs").header("Idempotency-Key", values::USED_KEY).json(&body);
         let run = admin.send(submit).expect(201)["run_id"].as_str().unwrap().to_owned();
-        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", bases::USED_KEY);
-        let _ = admin.send(schedule.json(&bases::schedule("of another body"))).expect(201);
+        let schedule = Request::new("POST", "/api/schedules").header("Idempotency-Key", values::USED_KEY);
+        let _ = admin.send(schedule.json(&values::schedule("of another body"))).expect(201);
         let job = node.job();
         node.tell(&Event::started("PC-01", &job));
         // The others wait, so that work handed out by accident would show.
         let _ = admin.patch("/api/pcs/PC-01", &json!({"max_devices": 1})).expect(200);
         let enrol_secret = server.enrol_secret();
-        let enroller = server.anonymous().with_token(&enrol_secret);
-        let worker_token = enrol(&enroller, "W1");
-        enrol(&enroller, bases::QUARANTINED);
+        let worker = FakeSimWorker::registered(server, "W1").client;
+        let _ = FakeSimWorker::registered(server, values::QUARANTINED);
         let reason = json!({"reason": "it shall not work"});
-        let path = format!("/api/v1/workers/{}/quarantine", bases::QUARANTINED);
+        let path = format!("/api/v1/workers/{}/quarantine", values::QUARANTINED);
         let _ = admin.post(&path, &reason).expect(200);
-        let _ = admin.post("/api/v1/sessions", &bases::session(bases::USED_SESSION, 7)).expect(201);
+        let _ = admin.post("/api/v1/sessions", &values::session(values::USED_SESSION, 7)).expect(201);
         let _ =
-            admin.post(&format!("/api/v1/sessions/{}/pause", bases::USED_SESSION), &json!({})).expect(200);
+            admin.post(&format!("/api/v1/sessions/{}/pause", values::USED_SESSION), &json!({})).expect(200);
         let member_token = member(server);
         Self {
             member: server.anonymous().with_token(&member_token),
             member_token,
-            worker: server.anonymous().with_token(&worker_token),
-            enroller,
+            worker_token: worker.token().unwrap().to_owned(),
+            worker,
+            enroller: server.anonymous().with_token(&enrol_secret),
             node_secret: server.node_secret(),
             admin_token: server.admin_token(),
-            worker_token,
             enrol_secret,
             node,
             admin,
@@ -169,14 +160,14 @@ impl<'s> Battery<'s> {
                 _ => true,
             };
             if fits {
-                let path = bases::of_nobody(&route.path);
+                let path = values::of_nobody(&route.path);
                 self.send(route, Request::new("GET", &format!("{path}?{query}")));
             }
         }
     }
 
     fn headers(&mut self, route: &Route) {
-        let path = bases::of_nobody(&route.path);
+        let path = values::of_nobody(&route.path);
         for (name, value) in values::headers() {
             self.send(route, Request::new(&route.method, &path).header(&name, &value));
         }
@@ -189,7 +180,7 @@ impl<'s> Battery<'s> {
 
     /// Bodies whose length is a lie.
     fn lengths(&mut self, route: &Route) {
-        let path = bases::of_nobody(&route.path);
+        let path = values::of_nobody(&route.path);
         let (client, token) = self.caller(route);
         for lie in [
             "content-length: -1",
@@ -214,7 +205,7 @@ impl<'s> Battery<'s> {
 
     fn caller(&self, route: &Route) -> (&'s Client, &'s str) {
         let scene = self.scene;
-        match route.whose {
+        match whose(route) {
             Whose::Nodes => (scene.node.client(), &scene.node_secret),
             Whose::Workers => (&scene.worker, &scene.worker_token),
             Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
@@ -260,23 +251,8 @@ fn judge(answer: io::Result<Answer>, said: &str) {
     }
 }
 
-fn routes(server: &Server) -> Vec<Route> {
-    let document = server.anonymous().get("/openapi.json").expect(200);
-    let mut routes = Vec::new();
-    for (path, methods) in document["paths"].as_object().unwrap() {
-        for (method, operation) in methods.as_object().unwrap() {
-            routes.push(Route {
-                method: method.to_uppercase(),
-                path: path.clone(),
-                whose: whose(&operation["security"][0]),
-                has_body: operation.get("requestBody").is_some(),
-            });
-        }
-    }
-    routes
-}
-
-fn whose(security: &Value) -> Whose {
+fn whose(route: &Route) -> Whose {
+    let security = &route.operation["security"][0];
     let is_for = |name: &str| security.get(name).is_some();
     match () {
         () if is_for("node") => Whose::Nodes,
@@ -290,23 +266,17 @@ fn whose(security: &Value) -> Whose {
 /// Adds a user who may do everything, and leaves of each thing as much behind that no more can be made by accident; gives
 /// their token.
 fn member(server: &Server) -> String {
-    let member = server.user(bases::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
-    let _ = member.post("/workers/register", &json!({"name": bases::TAKEN})).expect(201);
+    let member = server.user(values::TAKEN, &["CLIENT", "WORKER_OWNER", "OPERATOR", "ADMIN"]);
+    let _ = member.post("/workers/register", &json!({"name": values::TAKEN})).expect(201);
     let job = json!({"payload": "of another body"});
     let _ = member
-        .send(Request::new("POST", "/jobs").header("Idempotency-Key", bases::USED_KEY).json(&job))
+        .send(Request::new("POST", "/jobs").header("Idempotency-Key", values::USED_KEY).json(&job))
         .expect(201);
     let key = |n: u32| member.post("/api-keys", &json!({"name": n.to_string()})).json();
     let first = key(0);
     assert_eq!((1..10_000).map(key).find(|made| made["key"].is_null()).unwrap()["status"], 409);
     // A login ends after a while; a key does not.
     first["key"].as_str().unwrap().to_owned()
-}
-
-/// Enrols a simulation worker; gives its token.
-fn enrol(enroller: &Client, id: &str) -> String {
-    let answer = enroller.post("/api/v1/workers/register", &bases::registration(id)).expect(201);
-    answer["workerToken"].as_str().unwrap().to_owned()
 }
 
 fn unchanged(before: &[String], after: &[String]) {

@@ -1,6 +1,6 @@
 //! The server's description, held against the server by tools of others.
 
-use muster_tests::{Event, FakeNode, FakePoolWorker, Request, Server, venv};
+use muster_tests::{Event, FakeNode, FakePoolWorker, Server, venv};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -71,15 +71,20 @@ impl Scene {
         node.tell(&Event::started("PC-01", &jobs[2]));
         node.tell(&Event::heartbeat("PC-01"));
         node.tell(&Event::run_finished("PC-01", &run, 9, 9));
-        let artifact = upload(&server, &jobs[2]);
+        let artifact = node.upload(&jobs[2], b"hello")["storage_path"].as_str().unwrap().to_owned();
         pool(&server);
         let mut document = server.anonymous().get("/openapi.json").expect(200);
         let row = jobs[0]["task_id"].as_str().unwrap();
         let examples = Examples { run: &run, row, device: "PC-01-d2", artifact: &artifact };
         examples.add_to(&mut document);
         do_not_wait(&mut document);
-        drop_long_limits(&mut document);
-        drop_what_a_schema_cannot_say(&mut document);
+        // Lists of thousands take minutes to make and, longer than a body may be, prove nothing. What a directory's name
+        // may be, and that a job needs as many attempts as it wants workers, is more than a schema says: other tests
+        // send those that may not.
+        drop_members(&mut document, &|key, value| match key {
+            "maxItems" | "maxProperties" => value.as_u64() > Some(1000),
+            _ => ["outputDirectory", "redundancy"].contains(&key),
+        });
         let when = &mut document["components"]["schemas"]["ScheduleRequest"]["properties"];
         // Far away, so that no run comes of it.
         when["cron"] = json!({"enum": ["0 0 29 2 *", "59 23 31 12 SUN-MON"]});
@@ -107,27 +112,20 @@ impl Scene {
     /// Runs schemathesis with a token on some of the routes; it must find nothing.
     fn compare(&self, token: &str, routes: &[&str]) {
         let seed = std::env::var("MUSTER_SEED").unwrap_or_else(|_| "1".to_owned());
+        let url = self.server.anonymous().url();
+        let authorization = format!("Authorization: Bearer {token}");
         let mut command = tool("schemathesis");
-        command
-            .args(["run", "openapi.json", "--url", &self.server.anonymous().url(), "--seed", &seed])
-            .args(routes);
+        command.args(["run", "openapi.json", "--url", &url, "--seed", &seed, "--header", &authorization]);
+        command.args(["--checks", "all", "--workers", "1", "--phases", "examples,coverage,fuzzing"]);
         command.args([
-            "--header",
-            &format!("Authorization: Bearer {token}"),
-            "--checks",
-            "all",
-            "--workers",
-            "1",
-        ]);
-        command.args([
-            "--phases",
-            "examples,coverage,fuzzing",
             "--max-examples",
             "50",
             "--request-timeout",
-            "30",
+            "60",
+            "--no-color",
+            "--continue-on-failure",
         ]);
-        command.args(["--no-color", "--continue-on-failure", "--generation-database", "none"]);
+        command.args(["--generation-database", "none"]).args(routes);
         let output = command.current_dir(self.directory.path()).output().unwrap();
         assert!(output.status.success(), "{}", told(&output));
         println!("{}", told(&output));
@@ -192,17 +190,6 @@ fn pool(server: &Server) {
     let _ = worker.poll();
 }
 
-/// Leaves an artifact behind for a job, and says where.
-fn upload(server: &Server, job: &Value) -> String {
-    let body = json!({"node_id": "PC-01", "task_id": job["task_id"], "attempt": job["attempt"],
-        "lease_token": job["lease"]["token"], "kind": "screenshot", "content_type": "image/png", "size": 5});
-    let offer = server.node().post("/api/nodes/artifacts", &body).expect(200);
-    let (_, target) = offer["upload_url"].as_str().unwrap().split_once("/api/").unwrap();
-    let request = Request::new("PUT", &format!("/api/{target}")).header("content-type", "image/png");
-    let _ = server.anonymous().send(request.bytes(b"hello".to_vec())).expect(201);
-    offer["storage_path"].as_str().unwrap().to_owned()
-}
-
 /// Takes `wait_ms` out: every number from 0 on is valid, and most would make a caller wait for half a minute.
 fn do_not_wait(document: &mut Value) {
     for path in ["/api/nodes/pull", "/jobs/{id}"] {
@@ -215,30 +202,14 @@ fn do_not_wait(document: &mut Value) {
     }
 }
 
-/// Takes limits of thousands out: to make such lists takes minutes and, longer than a body may be, proves nothing.
-fn drop_long_limits(part: &mut Value) {
+/// Takes members out, wherever they stand.
+fn drop_members(part: &mut Value, is_dropped: &impl Fn(&str, &Value) -> bool) {
     match part {
         Value::Object(members) => {
-            let is_long = |key: &String, value: &Value| {
-                ["maxItems", "maxProperties"].contains(&key.as_str()) && value.as_u64() > Some(1000)
-            };
-            members.retain(|key, value| !is_long(key, value));
-            members.values_mut().for_each(drop_long_limits);
+            members.retain(|key, value| !is_dropped(key, value));
+            members.values_mut().for_each(|member| drop_members(member, is_dropped));
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_long_limits),
-        _ => {}
-    }
-}
-
-/// What a directory's name may be, and that a job needs as many attempts as it wants workers, is more than a schema says:
-/// other tests send those that may not.
-fn drop_what_a_schema_cannot_say(part: &mut Value) {
-    match part {
-        Value::Object(members) => {
-            members.retain(|key, _| !["outputDirectory", "redundancy"].contains(&key.as_str()));
-            members.values_mut().for_each(drop_what_a_schema_cannot_say);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_what_a_schema_cannot_say),
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_members(item, is_dropped)),
         _ => {}
     }
 }

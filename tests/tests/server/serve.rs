@@ -1,8 +1,10 @@
 //! `muster serve` as a process: its start and stop, its settings and its secrets (I1 to I6).
 
-use muster_tests::{Event, FakeNode, Request, Server, ServerSetup, muster_command, now_ms, until};
+use muster_tests::{
+    Ended, Event, FakeNode, Request, Server, ServerSetup, muster_command, now_ms, run, until, wait_until,
+};
 use serde_json::{Value, json};
-use std::{fs, os::unix::fs::PermissionsExt, process::Output, thread};
+use std::{fs, os::unix::fs::PermissionsExt, thread};
 
 /// I1: SIGTERM and SIGINT end it with 0 within 10 s, while a pull waits and a stream is open.
 #[test]
@@ -14,9 +16,9 @@ fn a_stop_ends_what_waits() {
         thread::scope(|scope| {
             let pull = Request::new("GET", "/api/nodes/pull?node_id=PC-01&wait_ms=30000");
             let waiting = scope.spawn(|| node.client().try_send(pull));
-            until("the pull waits", || {
+            wait_until("the pull waits", || {
                 let counts = server.admin().get("/metrics").text();
-                counts.contains("\nmuster_waiting_pulls 1\n").then_some(())
+                counts.contains("\nmuster_waiting_pulls 1\n")
             });
             let asked = now_ms();
             server.signal(signal);
@@ -49,8 +51,7 @@ fn a_server_goes_by_its_advertised_url() {
     let node = FakeNode::enrolled(advertised.node(), "PC-01", 1);
     let _ = advertised.submit(&json!({"workflow_id": "w", "params": {}}));
     let job = node.job();
-    let ask = json!({"node_id": "PC-01", "task_id": job["task_id"], "attempt": job["attempt"],
-        "lease_token": job["lease"]["token"], "kind": "screenshot", "content_type": "image/png", "size": 1});
+    let ask = node.upload_request(&job, 1);
     let request = Request::new("POST", "/api/nodes/artifacts").header("host", "6.6.6.6").json(&ask);
     let offer = advertised.node().send(request).expect(200);
     let link = offer["public_url"].as_str().unwrap();
@@ -61,20 +62,12 @@ fn a_server_goes_by_its_advertised_url() {
 #[test]
 fn a_data_directory_has_one_server() {
     let mut server = Server::start();
-    let second = || {
-        muster_command()
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(server.data())
-            .output()
-            .unwrap()
-    };
-    let refused = second();
-    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(1), 0));
-    let words = String::from_utf8(refused.stderr).unwrap();
-    assert!(words.contains("in use by another muster server"), "{words}");
+    let second =
+        run(muster_command().args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(server.data()));
+    second.refused(1, "in use by another muster server");
+    assert_eq!(second.stdout, "");
     assert_eq!(server.anonymous().get("/healthz").status, 200);
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!(server.anonymous().get("/readyz").status, 200, "a dead server's lock holds nobody off");
 }
 
@@ -132,19 +125,17 @@ fn an_address_that_cannot_be_had_is_refused() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
     let taken = server.anonymous().url().replace("http://", "");
-    for (listen, code) in [(taken.as_str(), 1), ("nowhere", 1), ("127.0.0.1:99999", 1)] {
-        let output = muster_command()
-            .args(["serve", "--listen", listen, "--data"])
-            .arg(directory.path())
-            .output()
-            .unwrap();
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert!(words.contains("--listen"), "{words}");
-        assert!([Some(code), Some(2)].contains(&output.status.code()), "{listen}: {words}");
+    for listen in [taken.as_str(), "nowhere", "127.0.0.1:99999"] {
+        let refused =
+            run(muster_command().args(["serve", "--listen", listen, "--data"]).arg(directory.path()));
+        assert!(
+            [1, 2].contains(&refused.code) && refused.stderr.contains("--listen"),
+            "{listen}: {refused:?}"
+        );
     }
 }
 
-fn config(file: Option<&str>, variables: &[(&str, &str)]) -> Output {
+fn config(file: Option<&str>, variables: &[(&str, &str)]) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let mut command = muster_command();
     command.args(["config", "--json"]).envs(variables.iter().copied());
@@ -152,17 +143,13 @@ fn config(file: Option<&str>, variables: &[(&str, &str)]) -> Output {
         fs::write(directory.path().join("muster.toml"), text).unwrap();
         command.arg("--config").arg(directory.path().join("muster.toml"));
     }
-    command.output().unwrap()
-}
-
-fn value(output: &Output, key: &str) -> Value {
-    serde_json::from_slice::<Value>(&output.stdout).unwrap()[key]["value"].clone()
+    run(&mut command)
 }
 
 /// I10: the pinned names have the pinned defaults.
 #[test]
 fn the_pinned_names_are_there() {
-    let output = config(None, &[]);
+    let settings = config(None, &[]).json();
     for (key, expected) in [
         ("operations.slots", json!(20)),
         ("operations.attempt_timeout_s", json!(1200)),
@@ -178,7 +165,7 @@ fn the_pinned_names_are_there() {
         ("retention.history_days", json!(30)),
         ("retention.event_id_days", json!(90)),
     ] {
-        assert_eq!(value(&output, key), expected, "{key}");
+        assert_eq!(settings[key]["value"], expected, "{key}");
     }
 }
 
@@ -186,11 +173,11 @@ fn the_pinned_names_are_there() {
 #[test]
 fn later_sources_win() {
     let file = "[nodes]\nlease_s = 7\noffline_after_s = 0.5\n[operations]\nslots = 4\n";
-    let output = config(Some(file), &[("MUSTER_NODES__LEASE_S", "8.5")]);
-    assert_eq!(value(&output, "nodes.lease_s"), 8.5);
-    assert_eq!(value(&output, "nodes.offline_after_s"), 0.5);
-    assert_eq!(value(&output, "operations.slots"), 4);
-    assert_eq!(value(&output, "operations.max_attempts"), 3);
+    let settings = config(Some(file), &[("MUSTER_NODES__LEASE_S", "8.5")]).json();
+    assert_eq!(settings["nodes.lease_s"]["value"], 8.5);
+    assert_eq!(settings["nodes.offline_after_s"]["value"], 0.5);
+    assert_eq!(settings["operations.slots"]["value"], 4);
+    assert_eq!(settings["operations.max_attempts"]["value"], 3);
     // The harness gives --listen as a flag, so the variable must lose.
     let server = Server::with(&[
         ("MUSTER_SERVER__LISTEN", "256.0.0.1:1"),
@@ -203,23 +190,15 @@ fn later_sources_win() {
 /// I10: an unknown key is refused with the near one, in a file and in the environment; other variables are not ours.
 #[test]
 fn an_unknown_key_is_refused_with_a_suggestion() {
-    let check = |output: Output, words: &str| {
-        assert_eq!(output.status.code(), Some(2));
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains(words), "{text}");
-    };
-    check(config(Some("[nodes]\nlease_secs = 1\n"), &[]), "did you mean nodes.lease_s?");
-    check(config(None, &[("MUSTER_OPERATION__SLOTS", "1")]), "did you mean MUSTER_OPERATIONS__SLOTS?");
-    check(config(Some("[nodes]\nlease_s = \"long\"\n"), &[]), "nodes.lease_s");
-    check(config(None, &[("MUSTER_OPERATIONS__SLOTS", "-1")]), "operations.slots");
-    check(config(Some("[nodes\n"), &[]), "muster.toml");
-    assert_eq!(config(None, &[("MUSTER_WHATEVER", "1"), ("OTHER__THING", "1")]).status.code(), Some(0));
-    let refused = muster_command()
-        .args(["serve", "--listen", "127.0.0.1:0", "--data", "/nonexistent"])
-        .env("MUSTER_NODES__LEASE", "1")
-        .output()
-        .unwrap();
-    check(refused, "did you mean MUSTER_NODES__LEASE_S?");
+    config(Some("[nodes]\nlease_secs = 1\n"), &[]).refused(2, "did you mean nodes.lease_s?");
+    config(None, &[("MUSTER_OPERATION__SLOTS", "1")]).refused(2, "did you mean MUSTER_OPERATIONS__SLOTS?");
+    config(Some("[nodes]\nlease_s = \"long\"\n"), &[]).refused(2, "nodes.lease_s");
+    config(None, &[("MUSTER_OPERATIONS__SLOTS", "-1")]).refused(2, "operations.slots");
+    config(Some("[nodes\n"), &[]).refused(2, "muster.toml");
+    assert_eq!(config(None, &[("MUSTER_WHATEVER", "1"), ("OTHER__THING", "1")]).code, 0);
+    let mut serve = muster_command();
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--data", "/nonexistent"]);
+    run(serve.env("MUSTER_NODES__LEASE", "1")).refused(2, "did you mean MUSTER_NODES__LEASE_S?");
 }
 
 /// I10: the log can be for machines.
@@ -257,8 +236,7 @@ fn generated_secrets_are_kept_and_not_shown() {
     let refused = server.admin().send(refused.json(&json!({"workflow_id": secrets[1], "x": 1})));
     let metrics = server.admin().get("/metrics").text();
     let line = fs::read(format!("/proc/{}/cmdline", server.id())).unwrap();
-    server.kill9();
-    server.restart();
+    server.kill9_and_restart();
     assert_eq!([server.node_secret(), server.admin_token()], secrets);
     for secret in secrets.iter().map(String::as_str).chain([own]) {
         assert!(!server.log().contains(secret), "in the log");
@@ -284,9 +262,9 @@ fn secrets_of_the_environment_win() {
         let directory = tempfile::tempdir().unwrap();
         let mut command = muster_command();
         command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(directory.path());
-        let output = command.env("NODE_AGENT_SHARED_SECRET", node).env(name, value).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{name}={value}");
-        let words = String::from_utf8(output.stderr).unwrap();
+        let output = run(command.env("NODE_AGENT_SHARED_SECRET", node).env(name, value));
+        assert_eq!(output.code, 2, "{name}={value}");
+        let words = output.stderr;
         assert!(!words.contains(node) && !words.contains("=short"), "{words}");
     }
 }

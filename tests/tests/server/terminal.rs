@@ -1,6 +1,6 @@
 //! `muster top` and `muster watch` in a real terminal, driven by `drive.py`.
 
-use muster_tests::{FakeNode, Server, muster_command, until};
+use muster_tests::{FakeNode, Server, muster_command};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -119,10 +119,10 @@ fn top_shows_the_fleet_and_takes_orders() {
     top.press("y");
     top.press("new disks\r");
     top.see("PC-01        draining");
-    assert_eq!(pc(&server)["draining"], true);
+    assert_eq!(server.pc("PC-01")["draining"], true);
     top.press("dy");
     top.see("PC-01        online");
-    assert_eq!(pc(&server)["draining"], false);
+    assert_eq!(server.pc("PC-01")["draining"], false);
     top.press("q");
     let left = top.end();
     assert_eq!((left.code, left.is_restored, left.has_colours), (0, true, true));
@@ -133,9 +133,7 @@ fn top_shows_the_fleet_and_takes_orders() {
 fn top_cancels_a_run_and_follows_the_feed() {
     let server = Server::start();
     let _node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let run =
-        server.admin().post("/api/runs", &json!({"workflow_id": "w", "params": {}, "title": "by mistake"}));
-    let run = run.expect(201)["run_id"].as_str().unwrap().to_owned();
+    let run = server.submit(&json!({"workflow_id": "w", "params": {}, "title": "by mistake"}));
     let mut top = Terminal::open(&server, &["top"], &[]);
     top.see("by mistake");
     top.press("\t");
@@ -144,8 +142,7 @@ fn top_cancels_a_run_and_follows_the_feed() {
     top.press("ywrong fleet\r");
     top.see("job_ended");
     top.miss("by mistake");
-    let path = format!("/api/runs/{run}");
-    assert_eq!(server.admin().get(&path).expect(200)["status"], "cancelled");
+    assert_eq!(server.run(&run)["status"], "cancelled");
     top.press("\t/job_\r");
     top.see("only with “job_”");
     top.press("q");
@@ -194,10 +191,10 @@ fn the_terminal_is_given_back_however_top_ends() {
 fn without_a_terminal_top_prints_one_page() {
     let server = Server::start();
     let _node = FakeNode::enrolled(server.node(), "PC-01", 2);
-    let page = printed(&server, &["top"]);
+    let page = server.muster(&["top"]).done().stdout;
     assert!(page.contains("node PC-01 online: 0 running, 2 idle, 0 error, 0 offline"), "{page}");
     assert!(!page.contains('\u{1b}'), "{page}");
-    let document: Value = serde_json::from_str(&printed(&server, &["top", "--json"])).unwrap();
+    let document = server.muster(&["top", "--json"]).json();
     assert_eq!(document["fleet"]["nodes"][0]["node_id"], "PC-01");
     assert_eq!(document["overview"]["devices"]["total"], 2);
 }
@@ -213,31 +210,12 @@ fn without_a_server_top_says_so() {
     assert_eq!((left.code, left.is_restored), (3, true));
 }
 
-fn pc(server: &Server) -> Value {
-    let page = until("the PC is listed", || {
-        let page = server.admin().get("/api/pcs").expect(200);
-        (!page["pcs"].as_array().unwrap().is_empty()).then_some(page)
-    });
-    page["pcs"][0].clone()
-}
-
-fn printed(server: &Server, arguments: &[&str]) -> String {
-    let output = server.client_command(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn submitted(server: &Server) -> String {
-    let run = server.admin().post("/api/runs", &json!({"workflow_id": "w", "params": {}})).expect(201);
-    run["run_id"].as_str().unwrap().to_owned()
-}
-
 /// I3, I4: on a terminal a bar says how far a run is; the end is the exit code.
 #[test]
 fn a_bar_says_how_far_a_run_is() {
     let server = Server::start();
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let run = submitted(&server);
+    let run = server.submit(&json!({"workflow_id": "w", "params": {}}));
     let job = node.job();
     let mut watch = Terminal::open(&server, &["run", "watch", &run], &[]);
     watch.see("0/1 done; running, 1 running, 0 failed");
@@ -252,7 +230,7 @@ fn a_bar_says_how_far_a_run_is() {
 fn changes_are_told_line_by_line() {
     let server = Server::start();
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    let run = submitted(&server);
+    let run = server.submit(&json!({"workflow_id": "w", "params": {}}));
     let job = node.job();
     let mut command = server.client_command(&["run", "watch", &run, "--json"]);
     let mut watch = command.stdout(Stdio::piped()).spawn().unwrap();

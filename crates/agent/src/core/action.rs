@@ -1,8 +1,8 @@
-//! What the core wants done, and what it is told in return.
+//! Actions of the core, and the types of its events.
 
 use crate::{Attached, Job, StepStatus, Text};
-use muster_contract_nodes::{Event, Heartbeat, write_pull};
-use muster_model::Millis;
+use muster_contract_nodes::{Artifact, Event, Heartbeat, write_pull};
+use muster_model::{FailureReason, Millis};
 pub use muster_worker_kit::Refusal;
 
 /// Something to be done outside the core. Order matters for `Append` only.
@@ -31,7 +31,7 @@ pub enum Action {
 pub struct Work {
     /// Tells works apart within one life of the agent.
     pub number: u64,
-    /// What to do.
+    /// The job.
     pub job: Job,
     /// Whatever reaches the device now.
     pub handle: Text,
@@ -42,7 +42,7 @@ pub struct Work {
 pub struct Progress<'a> {
     /// The step's id.
     pub step: &'a str,
-    /// Where it stands.
+    /// Its state.
     pub status: StepStatus,
 }
 
@@ -53,13 +53,13 @@ pub struct PullRequest {
     pub number: u64,
     /// At most so many jobs; 0 is a mere report.
     pub max_jobs: u32,
-    /// How long the backend may hold the answer back.
+    /// Time that the backend may hold the response back.
     pub wait: Option<Millis>,
     /// All devices attached, where they are reported.
     pub devices: Option<Vec<Attached>>,
 }
 
-/// What became of a sent event (N19).
+/// Response to an event (N19).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// 2xx.
@@ -97,7 +97,7 @@ impl PullRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoAnswer;
 
-/// What happens to running tasks when the agent is asked to end.
+/// Treatment of running tasks when the agent is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
     /// They end by themselves.
@@ -106,7 +106,7 @@ pub enum Drain {
     HandBack,
 }
 
-/// How the agent is, for people.
+/// Status of the agent, for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// Devices attached.
@@ -130,3 +130,34 @@ pub struct Status {
     /// The last pull was answered.
     pub reachable: bool,
 }
+
+/// End of the execution of a job. Nothing of it runs any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every step that had to succeed did.
+    Succeeded {
+        /// The uploaded artifact.
+        artifact: Option<Artifact>,
+    },
+    /// A step failed for good.
+    Failed {
+        /// One of the contract's words (N13).
+        reason: FailureReason,
+        /// For people.
+        error: String,
+        /// The step ran out of time; `error` then begins with `timeout: `.
+        timed_out: bool,
+    },
+    /// It was cancelled from outside.
+    Stopped {
+        /// Reason that the interrupted step stands for when time runs out in it.
+        reason: FailureReason,
+    },
+}
+
+/// Cuts an error to what every backend takes (N12) and people read.
+pub(crate) fn bounded(error: &str) -> &str {
+    &error[..error.floor_char_boundary(ERROR_BYTES_MAX)]
+}
+
+const ERROR_BYTES_MAX: usize = 4 * 1024;

@@ -1,10 +1,11 @@
-//! What the agent remembers of runs and tasks: what it took, what became of it, what it said about it (N2, N14, N22b).
+//! The agent's memory of runs and tasks: what it took, what became of it, what it reported (N2, N14, N22b).
 //!
 //! Everything here follows from the events in the spool, so a restart finds it again by reading them.
 
 use super::{Attempt, Event, EventKind, Outcome};
 use crate::Text;
 use muster_model::{Millis, RunSummary, Timestamp};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs and tasks that a backend may still speak of.
@@ -28,11 +29,13 @@ pub(super) struct RunBook {
     pub(super) touched_at: Timestamp,
 }
 
-/// How a task's last attempt here ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// End of a task's last attempt here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Ended {
     Succeeded,
     Failed,
+    #[serde(rename = "timeout")]
     TimedOut,
 }
 
@@ -47,7 +50,7 @@ pub(super) struct TaskBook {
     pub(super) older: Option<Box<(Attempt, Timestamp)>>,
 }
 
-/// Where the newest attempt of a task stands.
+/// State of the newest attempt of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Taken, not begun; a restart forgets it and the backend hands it out again (N2).
@@ -83,7 +86,7 @@ impl Books {
         }
     }
 
-    /// What to do with a job: an attempt that is here already is not taken twice (N2).
+    /// True for a job to take: an attempt that is here already is not taken twice (N2).
     pub(super) fn is_new(&self, attempt: &Attempt) -> bool {
         self.tasks.get(&attempt.task).is_none_or(|known| {
             let known = &known.attempt;
@@ -111,7 +114,7 @@ impl Books {
         }
     }
 
-    /// Whether an attempt of a task was taken after a moment: what was said before speaks of an older one.
+    /// True if an attempt of a task was taken after a moment: what was said before speaks of an older one.
     pub(super) fn is_taken_after(&self, task: &str, at: Timestamp) -> bool {
         self.tasks.get(task).is_some_and(|known| known.taken_at > at)
     }

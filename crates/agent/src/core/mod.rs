@@ -1,13 +1,12 @@
 //! The agent's mind: lanes, slots, retries, pulls, bookkeeping. It has no clock, no disk and no network.
 //!
-//! Whoever drives it tells it what happened (the methods below), takes what it wants done from
+//! Its driver tells it what happened (the methods below), takes what it wants done from
 //! [`Core::next_action`], and wakes it at [`Core::next_wake`]. Two promises tie it to its spool: an action that speaks
 //! of an event follows only after [`Core::durable`] said that the event is on disk; and a job is begun only after its
 //! `task_started` is (N19, N22b).
 
 mod action;
 mod books;
-mod event;
 mod outbox;
 mod pull;
 mod snapshot;
@@ -16,7 +15,8 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Answer, Drain, NoAnswer, Progress, PullRequest, Refusal, Status, Work};
+pub(crate) use action::bounded;
+pub use action::{Action, Answer, Drain, End, NoAnswer, Progress, PullRequest, Refusal, Status, Work};
 pub use muster_contract_nodes::{
     AnnouncedRun, Attempt, Event, EventKind, Heartbeat, Outcome, PulledWork, TIMEOUT,
 };
@@ -30,20 +30,20 @@ use pull::Pulls;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use work::Lanes;
 
-/// What does not change while an agent lives.
+/// Settings of an agent.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many tasks run at once (N18).
+    /// Number of tasks that run at once (N18).
     pub slots: u32,
-    /// How long a pull may wait for work (N1).
+    /// Time that a pull may wait for work (N1).
     pub wait: Millis,
-    /// How many events may be on their way at once.
+    /// Number of events that may be in flight at once.
     pub sends: usize,
-    /// How long a task of a workflow may take, where the agent knows the workflow (N22).
+    /// Timeout of a task of a workflow, where the agent knows the workflow (N22).
     pub timeouts: BTreeMap<String, Millis>,
 }
 
-/// What a restart found in the spool.
+/// Content of the spool at a restart.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The newest snapshot.
@@ -186,7 +186,7 @@ impl Core {
 
     /// The spool could not be written; what was appended is kept in memory and tried again.
     ///
-    /// What runs goes on, nothing new is begun or asked for (N19).
+    /// Running tasks go on, nothing new is begun or asked for (N19).
     pub fn spool_failed(&mut self, now: Timestamp) {
         self.is_spool_full = true;
         self.settle(now);
@@ -207,13 +207,13 @@ impl Core {
         self.settle(now);
     }
 
-    /// Whether nothing runs any more; events may still wait in the spool.
+    /// True if nothing runs any more; events may still wait in the spool.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.lanes.running_count() == 0 && self.lanes.waiting_count() == 0
     }
 
-    /// Whether nothing runs any more and everything was taken.
+    /// True if nothing runs any more and everything was taken.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_idle() && self.outbox.len() == 0 && self.finishing.is_empty()
@@ -240,7 +240,7 @@ impl Core {
         deadlines.chain(sends).chain(pull).chain(others).min().expect("there are always heartbeats")
     }
 
-    /// How it is, for people.
+    /// Status, for people.
     #[must_use]
     pub fn status(&self) -> Status {
         Status {
@@ -294,7 +294,7 @@ impl Core {
     }
 }
 
-/// How long the first heartbeat waits for a look at the devices, about which it speaks.
+/// Time that the first heartbeat waits for a look at the devices, about which it speaks.
 const FIRST_LOOK: Millis = Millis(5_000);
 const HEARTBEAT_EVERY: Millis = Millis(30_000);
 const TIDY_EVERY: Millis = Millis(60_000);

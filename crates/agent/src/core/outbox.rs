@@ -1,9 +1,9 @@
-//! N19: what stands in the spool and may leave it.
+//! N9 to N14, N19: events, how they leave the spool, and what becomes of them.
 //!
 //! Events of different tasks leave side by side; those of one task one after the other, and those that speak of a run
 //! as a whole after everything before them and before everything after them of that run.
 
-use super::{Event, action::Refusal};
+use super::{Action, Answer, Core, Event, EventKind, Refusal};
 use crate::Text;
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Backoff;
@@ -23,7 +23,7 @@ struct Entry {
     is_durable: bool,
     sent_at: Option<Timestamp>,
     tries: u32,
-    /// How often a backend answered that it cannot take it now.
+    /// Number of responses that put it off.
     put_off: u32,
     not_before: Timestamp,
 }
@@ -155,7 +155,7 @@ pub(super) fn words(refusal: &Refusal) -> String {
     format!("the backend refused it with {}: {}", refusal.status, refusal.detail)
 }
 
-/// What the agent believes about the way to its backend.
+/// State of the way to the backend.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
     /// Failures since the last event that was answered.
@@ -168,7 +168,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Whether one event at a time is tried, until one is answered.
+    /// True if one event at a time is tried, until one is answered.
     pub(super) const fn is_in_doubt(&self) -> bool {
         self.tries > 0
     }
@@ -217,6 +217,73 @@ impl Link {
     }
 }
 
+impl Core {
+    /// Handles the response to an event.
+    pub fn sent(&mut self, number: u64, answer: Answer, now: Timestamp) {
+        match answer {
+            Answer::Taken => {
+                if self.answered(number, now).is_some() {
+                    self.actions.push_back(Action::Ack(number));
+                }
+            }
+            Answer::Refused(refusal) => {
+                if let Some(left) = self.answered(number, now) {
+                    if let Some((task, attempt)) = left.task {
+                        self.give_up(&task, attempt, words(&refusal));
+                    }
+                    self.actions.push_back(Action::SetAside(number, refusal));
+                }
+            }
+            Answer::Later(retry_after) => self.put_off(number, Some(retry_after), now),
+            Answer::None => self.put_off(number, None, now),
+        }
+        self.settle(now);
+    }
+
+    /// Writes down what became true; it leaves once it is on disk.
+    pub(super) fn report(&mut self, kind: EventKind, now: Timestamp) -> u64 {
+        self.last_event += 1;
+        let number = self.last_event;
+        let event = Event { id: format!("{}/{number}", self.spool_id).into(), at: now, kind };
+        self.books.apply(number, &event);
+        self.outbox.push(number, &event, false);
+        self.actions.push_back(Action::Append(number, Box::new(event)));
+        number
+    }
+
+    /// Sends what may leave.
+    pub(super) fn pump(&mut self, now: Timestamp) {
+        if self.link.opens_at() > now {
+            return;
+        }
+        for number in self.outbox.choose(self.sends_at_once(), now) {
+            self.actions.push_back(Action::Send(number));
+        }
+    }
+
+    /// While nobody answers, one event at a time is enough to find out.
+    pub(super) const fn sends_at_once(&self) -> usize {
+        if self.link.is_in_doubt() { 1 } else { self.settings.sends }
+    }
+
+    fn answered(&mut self, number: u64, now: Timestamp) -> Option<Left> {
+        let left = self.outbox.remove(number)?;
+        self.books.closing_taken(number, now);
+        self.link.answered(self.outbox.newest().unwrap_or(0));
+        self.link.drained_to(self.outbox.oldest_expected());
+        Some(left)
+    }
+
+    fn put_off(&mut self, number: u64, answered: Option<Option<Millis>>, now: Timestamp) {
+        // Whoever is not reached by pulls either is away, whatever is said in its place: that is not the event's fault.
+        let is_put_off = answered.is_some() && self.pulls.is_reachable();
+        if let Some(sent_at) = self.outbox.failed(number, is_put_off, now) {
+            self.link.failed(sent_at, answered.flatten(), now);
+            self.link.drained_to(self.outbox.oldest_expected());
+        }
+    }
+}
+
 /// The contract's schedule.
 pub(super) const BACKOFF: Backoff = Backoff {
     delays_ms: &[1_000, 1_000, 2_000, 5_000, 10_000],
@@ -224,7 +291,7 @@ pub(super) const BACKOFF: Backoff = Backoff {
     retry_after_ms_max: 60_000,
 };
 
-/// How many of the oldest events are looked at for ones that may leave.
+/// Number of oldest events that are searched for ones that may leave.
 const LOOKAHEAD: usize = 512;
 const PUT_OFF_MAX: u32 = 7;
 const TRIES_UNTIL_DEGRADED: u32 = 7;
@@ -232,7 +299,7 @@ const TRIES_UNTIL_DEGRADED: u32 = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{Attempt, EventKind, Outcome};
+    use crate::core::{Attempt, Outcome};
     use muster_model::RunSummary;
 
     fn outbox(script: &str) -> Outbox {

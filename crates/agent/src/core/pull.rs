@@ -92,7 +92,7 @@ impl Pulls {
 }
 
 impl Core {
-    /// What a backend answered to a pull.
+    /// Handles the response to a pull.
     pub fn pulled(&mut self, number: u64, result: Result<PulledWork, NoAnswer>, now: Timestamp) {
         let is_it = |asked: &mut Asked| asked.number == number;
         if let Some(told) = self.pulls.telling.take_if(is_it) {
@@ -155,7 +155,7 @@ impl Core {
         self.pulls.not_before = now + pause;
     }
 
-    /// How many jobs it would take now; none while it could not report on them or not begin them.
+    /// Number of jobs that it would take now; none while it could not report on them or not begin them.
     fn appetite(&self) -> u32 {
         // What the backend keeps putting off must not keep the whole node idle.
         let is_cut_off = self.link.is_degraded() && self.outbox.oldest_expected().is_some();
@@ -273,7 +273,7 @@ const TELL_EVERY: Millis = Millis(30_000);
 const HASTE: Millis = Millis(1_000);
 /// The time between two pulls while no work can be taken: `stop` is heard all the same.
 const REST: Millis = Millis(5_000);
-/// How long after its answer the end of a run is not told again.
+/// Time after its response during which the end of a run is not reported again.
 const AGAIN: Millis = Millis(30_000);
 const STOPPED: &str = "stopped on request";
 const REPLACED: &str = "replaced by a newer attempt";

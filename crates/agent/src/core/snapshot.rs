@@ -7,8 +7,9 @@ use super::{
 use crate::Text;
 use muster_model::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-/// Why a snapshot cannot be read.
+/// Reason why a snapshot cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     /// It is no JSON of this shape.
@@ -16,13 +17,13 @@ pub enum SnapshotError {
     Shape(#[from] serde_json::Error),
 }
 
-pub(super) fn write(spool_id: &str, books: &Books) -> Vec<u8> {
+pub(super) fn write(spool_id: &Text, books: &Books) -> Vec<u8> {
     let runs = books.runs.iter().map(|(run, book)| Run {
-        run: run.to_string(),
+        run: run.clone(),
         targets: book.targets,
         is_announced: book.is_announced,
-        begun: book.begun.iter().map(ToString::to_string).collect(),
-        outcomes: book.outcomes.iter().map(|(task, ended)| (task.to_string(), word(*ended).into())).collect(),
+        begun: book.begun.clone(),
+        outcomes: book.outcomes.iter().map(|(task, ended)| (task.clone(), *ended)).collect(),
         closed_by: book.closed_by,
         closed_at: book.closed_at.map(|at| at.0),
         touched_at: book.touched_at.0,
@@ -33,32 +34,31 @@ pub(super) fn write(spool_id: &str, books: &Books) -> Vec<u8> {
         let older = known.older.as_deref().map(|(attempt, at)| Task::of(attempt, Phase::Begun(*at)));
         older.into_iter().chain(newest)
     });
-    let snapshot = Snapshot { spool_id: spool_id.into(), runs: runs.collect(), tasks: tasks.collect() };
+    let snapshot = Snapshot { spool_id: spool_id.clone(), runs: runs.collect(), tasks: tasks.collect() };
     serde_json::to_vec(&snapshot).expect("texts and numbers are JSON")
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<(Text, Books), SnapshotError> {
-    let snapshot: Snapshot = serde_json::from_slice(bytes)?;
-    let runs = snapshot.runs.into_iter().map(|run| (Text::from(run.run.as_str()), run.into_book()));
-    let tasks = snapshot.tasks.into_iter().map(Task::into_book);
-    let tasks = tasks.map(|known| (known.attempt.task.clone(), known));
-    Ok((snapshot.spool_id.into(), Books { runs: runs.collect(), tasks: tasks.collect() }))
+    let Snapshot { spool_id, runs, tasks } = serde_json::from_slice(bytes)?;
+    let runs = runs.into_iter().map(|run| (run.run.clone(), run.into_book()));
+    let tasks = tasks.into_iter().map(|task| (task.task.clone(), task.into_book()));
+    Ok((spool_id, Books { runs: runs.collect(), tasks: tasks.collect() }))
 }
 
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
-    spool_id: String,
+    spool_id: Text,
     runs: Vec<Run>,
     tasks: Vec<Task>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Run {
-    run: String,
+    run: Text,
     targets: u64,
     is_announced: bool,
-    begun: Vec<String>,
-    outcomes: Vec<(String, String)>,
+    begun: BTreeSet<Text>,
+    outcomes: Vec<(Text, Ended)>,
     closed_by: Option<u64>,
     closed_at: Option<i64>,
     touched_at: i64,
@@ -66,24 +66,23 @@ struct Run {
 
 #[derive(Serialize, Deserialize)]
 struct Task {
-    run: String,
-    task: String,
-    device: String,
-    handle: String,
+    run: Text,
+    task: Text,
+    device: Text,
+    handle: Text,
     attempt: u32,
-    token: Option<String>,
+    token: Option<Text>,
     /// Absent: it has ended.
     begun_at: Option<i64>,
 }
 
 impl Run {
     fn into_book(self) -> RunBook {
-        let outcomes = self.outcomes.into_iter().map(|(task, word)| (task.into(), ended(&word)));
         RunBook {
             targets: self.targets,
             is_announced: self.is_announced,
-            begun: self.begun.into_iter().map(Text::from).collect(),
-            outcomes: outcomes.collect(),
+            begun: self.begun,
+            outcomes: self.outcomes.into_iter().collect(),
             closed_by: self.closed_by,
             closed_at: self.closed_at.map(Timestamp),
             touched_at: Timestamp(self.touched_at),
@@ -93,48 +92,17 @@ impl Run {
 
 impl Task {
     fn of(attempt: &Attempt, phase: Phase) -> Self {
-        let Attempt { run, task, device, handle, number, token } = attempt;
+        let Attempt { run, task, device, handle, number, token } = attempt.clone();
         let begun_at = match phase {
             Phase::Begun(at) => Some(at.0),
             Phase::Queued | Phase::Ended => None,
         };
-        Self {
-            run: run.to_string(),
-            task: task.to_string(),
-            device: device.to_string(),
-            handle: handle.to_string(),
-            attempt: *number,
-            token: token.as_ref().map(ToString::to_string),
-            begun_at,
-        }
+        Self { run, task, device, handle, attempt: number, token, begun_at }
     }
 
     fn into_book(self) -> TaskBook {
-        let attempt = Attempt {
-            run: self.run.into(),
-            task: self.task.into(),
-            device: self.device.into(),
-            handle: self.handle.into(),
-            number: self.attempt,
-            token: self.token.map(Text::from),
-        };
-        let phase = self.begun_at.map_or(Phase::Ended, |at| Phase::Begun(Timestamp(at)));
-        TaskBook { phase, ..TaskBook::of(&attempt) }
-    }
-}
-
-const fn word(ended: Ended) -> &'static str {
-    match ended {
-        Ended::Succeeded => "succeeded",
-        Ended::Failed => "failed",
-        Ended::TimedOut => "timeout",
-    }
-}
-
-fn ended(word: &str) -> Ended {
-    match word {
-        "succeeded" => Ended::Succeeded,
-        "timeout" => Ended::TimedOut,
-        _ => Ended::Failed,
+        let Self { run, task, device, handle, attempt: number, token, begun_at } = self;
+        let phase = begun_at.map_or(Phase::Ended, |at| Phase::Begun(Timestamp(at)));
+        TaskBook { phase, ..TaskBook::of(&Attempt { run, task, device, handle, number, token }) }
     }
 }

@@ -1,11 +1,7 @@
 //! The agent's rules, played with a disk, a backend and an executor that do what the test says.
 
-mod devices;
-mod limits;
-mod restart;
-
 use super::*;
-use crate::{End, Job, StepStatus};
+use crate::{Job, StepStatus};
 use muster_model::RunSummary;
 
 /// A core with everything that it asked for and did not get yet.
@@ -148,7 +144,7 @@ impl Played {
         Self::restarted(slots, found, self.now)
     }
 
-    /// What was reported, in short.
+    /// Everything reported, in short.
     fn told(&self) -> Vec<String> {
         let all = self.log.iter().chain(&self.fresh);
         all.map(|(_, event)| short(event)).collect()
@@ -194,4 +190,520 @@ const STOPPED: End = End::Stopped { reason: FailureReason::ScreenshotError };
 
 fn texts(words: &str) -> Vec<Text> {
     words.split(' ').map(Text::from).collect()
+}
+
+// Devices take turns, and what a device does is told in order.
+
+/// N18: one task per device, so many at once, the next begins when a slot is free, devices in turn.
+#[test]
+fn devices_take_turns_and_never_run_two_tasks() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a r/2@a r/3@a r/4@b r/5@c");
+    played.sync();
+    let begun =
+        |played: &Played| played.begun.iter().map(|work| work.job.task.to_string()).collect::<Vec<_>>();
+    assert_eq!(begun(&played), ["1", "4"]);
+    played.end(1, WELL);
+    played.sync();
+    assert_eq!(begun(&played), ["1", "4", "5"], "a and b are behind c now");
+    played.end(2, WELL);
+    played.sync();
+    played.end(3, WELL);
+    played.sync();
+    assert_eq!(begun(&played), ["1", "4", "5", "2"], "3 is on the device of 2");
+    assert_eq!(played.core.status().running, 1);
+}
+
+/// N18: a task that took too long keeps its slot and its device until nothing of it runs any more. N13: the running
+/// step gives the reason.
+#[test]
+fn a_timed_out_task_frees_its_slot_when_it_is_gone() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    played.core.stepped(1, Progress { step: "LOGIN_FLOW", status: StepStatus::Running }, played.now);
+    played.gather();
+    played.pass(999);
+    assert!(played.killed.is_empty());
+    played.pass(1);
+    assert_eq!((played.killed.as_slice(), played.begun.len()), ([1].as_slice(), 1));
+    played.pass(60_000);
+    assert_eq!((played.killed.len(), played.begun.len()), (1, 1));
+    played.end(1, End::Stopped { reason: FailureReason::LoginFlowTimeout });
+    played.sync();
+    assert_eq!(played.begun.len(), 2);
+    let told = "end 1#1 login_flow_timeout: timeout: the task took longer than 1000 ms, in LOGIN_FLOW";
+    assert!(played.told().contains(&told.to_owned()), "{:?}", played.told());
+}
+
+/// N19: nothing is begun before its start is on disk, nothing is sent before it is.
+#[test]
+fn the_disk_comes_first() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a");
+    assert_eq!((played.begun.len(), played.sends.len(), played.fresh.len()), (0, 0, 1));
+    played.sync();
+    assert_eq!((played.begun.len(), played.sends.as_slice()), (1, [1].as_slice()));
+}
+
+/// N19: 2xx lets go; any other 4xx is set aside and blocks nothing; N13: a task whose reports are refused ends as
+/// `callback_error`.
+#[test]
+fn refused_events_are_set_aside() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    assert_eq!(played.sends, [1, 2]);
+    played.answer_send(1, Answer::Refused(Refusal { status: 404, detail: "no such task".into() }));
+    assert_eq!((played.aside.len(), played.killed.as_slice()), (1, [1].as_slice()));
+    played.answer_send(2, Answer::Taken);
+    played.end(1, STOPPED);
+    played.take_all();
+    assert!(played.disk.is_empty());
+    let last = played.told().pop().unwrap();
+    assert_eq!(last, "end 1#1 callback_error: the backend refused it with 404: no such task");
+}
+
+/// N20: tried after 1, 2, 5, 10, 30, 30 seconds; degraded after the seventh try; then every 30 seconds.
+#[test]
+fn an_event_is_tried_on_the_contracts_schedule() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a");
+    played.sync();
+    let mut waits = Vec::new();
+    for failures in 1..=8 {
+        assert_eq!(played.core.status().degraded, failures > 7);
+        played.answer_send(1, Answer::None);
+        let failed_at = played.now;
+        while played.sends.is_empty() {
+            let pause = played.core.next_wake() - played.now;
+            played.pass(pause.0.max(1));
+            played.pulls.clear();
+        }
+        waits.push((played.now - failed_at).0 / 1000);
+    }
+    assert_eq!(waits, [1, 2, 5, 10, 30, 30, 30, 30]);
+    assert!(played.beats.last().unwrap().degraded);
+}
+
+/// N20: while nobody answers, tasks are executed and every event is kept; a pull that succeeds again tries at once;
+/// everything drains in order before new work is asked for.
+#[test]
+fn an_outage_costs_nothing_but_time() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a r/2@b r/3@a");
+    let lost = played.pulls.remove(0);
+    played.core.pulled(lost.number, Err(NoAnswer), played.now);
+    played.gather();
+    played.sync();
+    for number in [1, 2] {
+        played.answer_send(number, Answer::None);
+    }
+    for work in 1..=3 {
+        played.pass(200);
+        played.end(work, WELL);
+        played.sync();
+    }
+    for _ in 0..600 {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, Answer::None);
+        }
+        for pull in std::mem::take(&mut played.pulls) {
+            played.core.pulled(pull.number, Err(NoAnswer), played.now);
+            played.gather();
+        }
+    }
+    let status = played.core.status();
+    assert!(status.degraded && status.spooled == 6 && status.running == 0, "{status:?}");
+    while played.pulls.is_empty() {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, Answer::None);
+        }
+    }
+    played.answer(PulledWork::default());
+    assert_eq!(played.sends, [1], "probed at once, one at a time");
+    played.answer_send(1, Answer::Taken);
+    assert!(played.core.status().recovering);
+    played.pass(10_000);
+    assert!(played.pulls.iter().all(|pull| pull.max_jobs == 0), "nothing new before the spool is empty");
+    let mut order = vec![1];
+    while let Some(number) = played.sends.first().copied() {
+        order.push(number);
+        played.answer_send(number, Answer::Taken);
+    }
+    let places = |task: &str| {
+        let of_task = played.log.iter().filter(|(_, event)| &*event.kind.attempt().unwrap().task == task);
+        of_task.map(|(number, _)| order.iter().position(|sent| sent == number).unwrap()).collect::<Vec<_>>()
+    };
+    for task in ["1", "2", "3"] {
+        assert!(places(task).is_sorted(), "{order:?}");
+    }
+    assert_eq!(order.len(), 6);
+    played.pulls.clear();
+    played.core.pulled(u64::MAX, Ok(PulledWork::default()), played.now);
+    assert!(!played.core.status().recovering);
+}
+
+// Full disks, refusals, outages and haste.
+
+/// N19: a full disk stops what is new, not what runs, and loses nothing.
+#[test]
+fn a_full_disk_stops_what_is_new() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    played.end(1, WELL);
+    played.core.spool_failed(played.now);
+    played.gather();
+    assert!(played.core.status().spool_full);
+    played.answer(PulledWork::default());
+    played.pass(6_000);
+    assert_eq!(played.pulls.last().unwrap().max_jobs, 0);
+    played.sync();
+    assert!(!played.core.status().spool_full);
+    assert_eq!(played.begun.len(), 2, "the second began when its start was on disk");
+    assert_eq!(played.pulls.len(), 1);
+}
+
+/// N19: room that is reserved is for what runs: reports are written there and leave, nothing new is begun.
+#[test]
+fn the_reserve_is_for_what_runs() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    for _ in 0..2 {
+        played.core.durable_in_reserve(played.core.last_event, played.now);
+        played.gather();
+        assert!(played.core.status().spool_full);
+        played.end(1, WELL);
+    }
+    assert_eq!((played.begun.len(), played.core.status().running), (1, 0));
+    played.core.durable(played.core.last_event, played.now);
+    played.gather();
+    played.sync();
+    assert!(!played.core.status().spool_full);
+    assert_eq!(played.begun.len(), 2);
+}
+
+/// N1b: a change of the devices is told at once, beside the pull that waits.
+#[test]
+fn devices_are_told_of_at_once() {
+    let mut played = Played::ready(1);
+    assert_eq!(played.pulls.len(), 1);
+    assert_eq!(played.pulls[0].devices.as_ref().unwrap().len(), 2);
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    assert_eq!(played.pulls.len(), 2);
+    assert_eq!((played.pulls[1].max_jobs, played.pulls[1].devices.as_ref().unwrap().len()), (0, 0));
+    played.core.devices_unknown(played.now);
+    played.gather();
+    assert_eq!(played.pulls.len(), 2, "nothing has changed");
+}
+
+/// N1b: a report of devices that is refused is told again in measure, not in a loop.
+#[test]
+fn a_refused_report_of_devices_is_told_in_measure() {
+    let mut played = Played::ready(1);
+    played.answer(PulledWork::default());
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    let mut told = 0;
+    for _ in 0..10_000 {
+        while played.pulls.len() > 1 {
+            told += 1;
+            let refused = played.pulls.remove(1);
+            played.core.pulled(refused.number, Err(NoAnswer), played.now);
+            played.gather();
+        }
+        played.pass(1);
+    }
+    assert_eq!(told, 4, "at once, and after 1, 2 and 5 seconds");
+}
+
+/// N20: one event that the backend always puts off is shown as degraded, but does not keep the node without work.
+#[test]
+fn one_event_that_is_always_put_off_does_not_idle_the_node() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    for _ in 0..400 {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, if number == 1 { Answer::Later(None) } else { Answer::Taken });
+        }
+        while !played.pulls.is_empty() {
+            played.answer(PulledWork::default());
+        }
+        if played.core.status().running == 1 && played.core.status().degraded {
+            played.end(1, WELL);
+            played.sync();
+        }
+    }
+    assert_eq!(played.core.status().spooled, 2, "its start, and the end that must wait for it");
+    played.pass(1_000);
+    assert!(played.pulls.iter().any(|pull| pull.max_jobs > 0), "{:?}", played.pulls);
+}
+
+/// N20: a backend that is away, and something in front of it that says so at every try, is an outage like any other:
+/// everything drains before new work is asked for.
+#[test]
+fn an_outage_in_words_is_an_outage() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    let away = |played: &mut Played| {
+        played.pass(1_000);
+        for number in played.sends.clone() {
+            played.answer_send(number, Answer::Later(None));
+        }
+    };
+    for second in 0..600 {
+        away(&mut played);
+        for pull in std::mem::take(&mut played.pulls) {
+            played.core.pulled(pull.number, Err(NoAnswer), played.now);
+            played.gather();
+        }
+        if second == 10 {
+            [1, 2].into_iter().for_each(|work| played.end(work, WELL));
+            played.sync();
+        }
+    }
+    assert!(played.core.status().degraded && played.core.status().spooled == 4);
+    while played.pulls.is_empty() {
+        away(&mut played);
+    }
+    played.answer(PulledWork::default());
+    while let Some(number) = played.sends.first().copied() {
+        assert!(played.pulls.iter().all(|pull| pull.max_jobs == 0), "{number} is not taken");
+        played.answer_send(number, Answer::Taken);
+        if !played.pulls.is_empty() {
+            played.answer(PulledWork::default());
+        }
+        played.pass(5_000);
+    }
+    assert_eq!(played.core.status().spooled, 0);
+    assert!(played.pulls.iter().any(|pull| pull.max_jobs > 0));
+}
+
+/// N1, N1b: a stop that a newer attempt has overtaken on its way is not for that attempt.
+#[test]
+fn an_overtaken_stop_spares_the_newer_attempt() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    played.pass(1);
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    let telling = played.pulls.remove(1);
+    played.pass(1);
+    played.hand_out("r/1@a#2");
+    let stop = PulledWork { stop: texts("1"), ..PulledWork::default() };
+    played.core.pulled(telling.number, Ok(stop), played.now);
+    played.gather();
+    played.end(1, STOPPED);
+    played.sync();
+    assert_eq!(played.begun.len(), 2, "{:?}", played.told());
+}
+
+/// N22b: an attempt that is being ended for a newer one is not forgotten by a snapshot.
+#[test]
+fn a_snapshot_remembers_what_is_being_replaced() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a");
+    played.sync();
+    played.hand_out("r/1@a#2");
+    let found = Found {
+        snapshot: Some(played.core.snapshot()),
+        since: Vec::new(),
+        pending: played.disk.clone(),
+        last: 1,
+    };
+    let again = Played::restarted(1, found, played.now);
+    assert_eq!(again.told(), ["end 1#1 unknown: agent restarted"]);
+}
+
+/// N1, N20: a backend that answers at once with nothing is not asked in a loop; a heartbeat leaves at the start and
+/// every 30 seconds.
+#[test]
+fn a_hasty_backend_is_asked_in_measure() {
+    let mut played = Played::ready(1);
+    let mut asked = 0;
+    for _ in 0..61_000 {
+        while !played.pulls.is_empty() {
+            asked += 1;
+            played.answer(PulledWork::default());
+        }
+        played.pass(1);
+    }
+    assert_eq!((asked, played.beats.len()), (62, 3));
+}
+
+/// N8, N20: the heartbeat of the start speaks of the devices, unless they do not show up.
+#[test]
+fn the_first_heartbeat_knows_the_devices() {
+    let played = Played::ready(1);
+    assert_eq!((played.beats.len(), played.beats[0].connected), (1, 2));
+    let mut blind = Played::new(1);
+    assert_eq!(blind.beats.len(), 0);
+    blind.pass(5_000);
+    assert_eq!((blind.beats.len(), blind.beats[0].connected), (1, 0));
+}
+
+/// I11: draining hands nothing back that waits, ends or lets end what runs, and then is over.
+#[test]
+fn draining_ends_in_either_way() {
+    for (drain, killed) in [(Drain::Finish, 0), (Drain::HandBack, 1)] {
+        let mut played = Played::ready(1);
+        played.hand_out("r/1@a r/2@b");
+        played.sync();
+        played.core.drain(drain, played.now);
+        played.gather();
+        assert_eq!(played.killed.len(), killed);
+        assert!(!played.core.is_idle());
+        played.end(1, if killed == 0 { WELL } else { STOPPED });
+        assert!(played.core.is_idle() && !played.core.is_drained());
+        played.take_all();
+        assert!(played.core.is_drained());
+        assert_eq!(played.begun.len(), 1, "2 is forgotten; the backend hands it out again");
+    }
+}
+
+// What a restart finds, and what it makes of it.
+
+/// N22b: what a crash interrupted is reported once as failed, and not run again.
+#[test]
+fn an_interrupted_task_is_reported_and_not_run_again() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    let mut played = played.crash(1);
+    assert_eq!(played.told(), ["start 1#1", "end 1#1 unknown: agent restarted"]);
+    played.sync();
+    let mut played = played.crash(1);
+    assert_eq!(played.told().len(), 2, "reported once");
+    played.core.devices_seen(Vec::new(), played.now);
+    played.gather();
+    played.hand_out("r/1@a r/2@b");
+    played.sync();
+    let begun: Vec<&str> = played.begun.iter().map(|work| &*work.job.task).collect();
+    assert_eq!(begun, ["2"], "1 is known, 2 was never begun and comes again (N2)");
+    assert_eq!(played.log.last().map(|(number, _)| *number), Some(3), "numbers go on");
+}
+
+/// N22b: a snapshot and what came after it tell the same as everything from the beginning.
+#[test]
+fn a_snapshot_stands_for_what_came_before() {
+    let mut played = Played::ready(2);
+    let runs = vec![AnnouncedRun { run: "r".into(), targets: 3, max_concurrency: 2 }];
+    let jobs = ["r/1@a", "r/2@b"].map(job).to_vec();
+    played.answer(PulledWork { runs, jobs, ..PulledWork::default() });
+    played.sync();
+    played.end(1, WELL);
+    played.sync();
+    let (snapshot, kept) = (played.core.snapshot(), played.log.len());
+    played.end(2, End::Failed { reason: FailureReason::AdbOffline, error: "gone".into(), timed_out: false });
+    played.sync();
+    let last = played.log.len() as u64;
+    let found = Found {
+        snapshot: Some(snapshot),
+        since: played.log[kept..].to_vec(),
+        pending: played.disk.clone(),
+        last,
+    };
+    let books = Played::restarted(2, found, played.now).core.books;
+    assert_eq!(books, played.crash(2).core.books);
+    assert_eq!(books.runs["r"].summary(), RunSummary { succeeded: 1, failed: 1, timeout: 0 });
+}
+
+/// N9, N14: a run is announced once and closed once, when nothing of it is in hand; its summary counts tasks.
+#[test]
+fn a_run_is_told_from_its_first_job_to_its_last() {
+    let mut played = Played::ready(2);
+    let offer = AnnouncedRun { run: "r".into(), targets: 2, max_concurrency: 2 };
+    let answer = PulledWork { runs: vec![offer], jobs: vec![job("r/1@a")], ..PulledWork::default() };
+    played.answer(answer.clone());
+    played.answer(answer);
+    played.pass(1_000);
+    played.sync();
+    played.answer(PulledWork { finished_runs: texts("r"), stop: texts("1"), ..PulledWork::default() });
+    assert_eq!(played.killed, [1]);
+    assert_eq!(played.told(), ["run r of 2", "start 1#1"], "not over while it runs");
+    played.end(1, STOPPED);
+    let over = ["run r of 2", "start 1#1", "end 1#1 unknown: stopped on request", "over r 0/1/0"];
+    assert_eq!(played.told(), over);
+    played.pass(1_000);
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    assert_eq!(played.told().len(), 4, "said once");
+    played.take_all();
+    played.pass(1_000);
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    assert_eq!(played.told().len(), 4, "that question had left before the answer was known");
+    for _ in 0..29 {
+        played.pass(1_000);
+        played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    }
+    assert_eq!(played.told().len(), 4, "a backend that does not listen is not told in a loop");
+    played.pass(3_000);
+    played.answer(PulledWork::default());
+    played.pass(1_000);
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    assert_eq!(played.told().len(), 5, "a backend that asks again is told again");
+}
+
+/// N14: a run that comes back after it was closed is open again: its count holds all of it, however long the rest takes.
+#[test]
+fn a_run_that_comes_back_is_counted_in_full() {
+    let mut played = Played::ready(1);
+    let runs = vec![AnnouncedRun { run: "r".into(), targets: 1, max_concurrency: 1 }];
+    played.answer(PulledWork { runs, jobs: vec![job("r/1@a")], ..PulledWork::default() });
+    played.sync();
+    played.end(1, WELL);
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    played.take_all();
+    assert_eq!(played.told().last().unwrap(), "over r 1/0/0");
+    played.hand_out("r/2@b");
+    played.sync();
+    played.pass(300_000);
+    played.end(2, WELL);
+    played.take_all();
+    played.pass(60_000);
+    played.answer(PulledWork { finished_runs: texts("r"), ..PulledWork::default() });
+    assert_eq!(played.told().last().unwrap(), "over r 2/0/0");
+}
+
+/// N1: a newer attempt replaces the older, which ends first; a job in its line is withdrawn.
+#[test]
+fn a_newer_attempt_waits_for_the_end_of_the_older() {
+    let mut played = Played::ready(2);
+    played.hand_out("r/1@a");
+    played.sync();
+    played.hand_out("r/1@a#2");
+    assert_eq!((played.killed.as_slice(), played.begun.len()), ([1].as_slice(), 1));
+    played.end(1, STOPPED);
+    played.sync();
+    assert_eq!((played.begun.len(), played.begun[1].job.attempt), (2, 2));
+    played.hand_out("r/1@a#1");
+    assert_eq!(played.core.status().queued, 0, "an older attempt is nothing");
+}
+
+/// N1: `stop` ends what waits and what runs, and answers for what was never heard of where the backend says what it is.
+#[test]
+fn stop_is_answered_for_whatever_it_names() {
+    let mut played = Played::ready(1);
+    played.hand_out("r/1@a r/2@a");
+    played.sync();
+    let stop_jobs = vec![job("r/3@b")];
+    played.answer(PulledWork { stop: texts("1 2 3 4"), stop_jobs, ..PulledWork::default() });
+    played.end(1, STOPPED);
+    assert_eq!(
+        played.told(),
+        [
+            "start 1#1",
+            "end 2#1 unknown: stopped before it began",
+            "end 3#1 unknown: stopped before it began",
+            "end 1#1 unknown: stopped on request"
+        ]
+    );
 }

@@ -1,10 +1,7 @@
 //! N18, N13, N22b: from a job in a line to its end.
 
-use super::{
-    Attempt, Core, EventKind, Outcome, TIMEOUT,
-    action::{Action, Progress, Work},
-};
-use crate::{End, Job, StepStatus, Text, job::bounded};
+use super::{Action, Attempt, Core, End, EventKind, Outcome, Progress, TIMEOUT, Work, bounded};
+use crate::{Job, StepStatus, Text};
 use muster_model::{FailureReason, Millis, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -170,7 +167,7 @@ pub(super) struct Running {
     pub(super) cut: Option<Cut>,
 }
 
-/// Why a job is ended before its time.
+/// Reason why a job is ended before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// The whole task took too long.
@@ -256,7 +253,7 @@ impl Lanes {
         self.waiting.values().map(VecDeque::len).sum()
     }
 
-    /// Whether a job of this run waits or runs here.
+    /// True if a job of this run waits or runs here.
     pub(super) fn holds_run(&self, run: &str) -> bool {
         let mut waiting = self.waiting.values().flatten();
         waiting.any(|job| &*job.run == run) || self.running().any(|running| &*running.work.job.run == run)

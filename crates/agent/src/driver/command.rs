@@ -21,7 +21,7 @@ use toml::{Table, Value};
 /// Runs programs.
 #[derive(Clone, Debug)]
 pub struct CommandDriver {
-    /// What ends them.
+    /// Guards that end them.
     pub guards: Guards,
 }
 
@@ -113,7 +113,7 @@ pub struct DeviceFile {
     path: PathBuf,
 }
 
-/// What stands in the file.
+/// Content of the file.
 #[derive(Debug, PartialEq)]
 struct Contents {
     devices: Vec<Attached>,

@@ -13,14 +13,14 @@ use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr, sync::Arc, time::Durati
 /// Tells the time.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Where a node's devices come from: `simulated:100`, `adb`, `vendor:URL` or `command:FILE` (I11).
+/// Source of a node's devices: `simulated:100`, `adb`, `vendor:URL` or `command:FILE` (I11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceSource {
     /// Devices that exist in the agent only.
     Simulated {
         /// The number of the first.
         first: u32,
-        /// How many.
+        /// The number.
         count: u32,
     },
     /// The adb server's.
@@ -31,15 +31,15 @@ pub enum DeviceSource {
     Command(PathBuf),
 }
 
-/// Why a text names no source of devices.
+/// Reason why a text names no source of devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// The word before the colon is none of them.
     #[error("{word:?} is none of simulated:COUNT[@FIRST], adb, vendor:URL, command:FILE{}", meant(.near.as_deref()))]
     Unknown {
-        /// What stands there.
+        /// The text found.
         word: String,
-        /// What was probably meant.
+        /// The nearest known word.
         near: Option<String>,
     },
     /// The number of simulated devices makes no sense.
@@ -47,7 +47,7 @@ pub enum SourceError {
         "simulated:{0} is not simulated:COUNT or simulated:COUNT@FIRST, with numbers from 1 to {DEVICES_MAX}"
     )]
     Count(String),
-    /// What follows the colon makes no sense.
+    /// The text after the colon makes no sense.
     #[error("{0}")]
     Rest(&'static str),
 }
@@ -106,7 +106,7 @@ impl Fleet {
         }
     }
 
-    /// How long to wait between two looks at what is attached.
+    /// Pause between two looks at the attached devices.
     #[must_use]
     pub fn look_every(&self) -> Duration {
         match self.devices {
@@ -115,7 +115,7 @@ impl Fleet {
         }
     }
 
-    /// Whether the vendor's control channel works; true where devices come from elsewhere (N8).
+    /// True if the vendor's control channel works; true where devices come from elsewhere (N8).
     #[must_use]
     pub fn vendor_ws_ok(&self) -> bool {
         !matches!(self.devices, Devices::Vendor) || self.vendor.is_connected()
@@ -129,7 +129,7 @@ impl Fleet {
         }
     }
 
-    /// Whoever answers every step, where devices are simulated.
+    /// The simulated devices, where devices are simulated.
     pub(crate) fn simulated(&self) -> Option<&Simulated> {
         if let Devices::Simulated(simulated) = &self.devices { Some(simulated) } else { None }
     }

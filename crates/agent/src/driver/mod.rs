@@ -1,4 +1,4 @@
-//! How devices are reached (N23). One file or folder per driver; [`crate::execute`] chooses among them.
+//! Drivers, which reach devices (N23). One file or folder each; [`crate::execute`] chooses among them.
 
 pub mod adb;
 pub mod command;
@@ -33,10 +33,10 @@ pub struct StepCall<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// What a step left behind.
+/// Output of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepOutput {
-    /// What it printed or answered, for `assert` and for people.
+    /// Its output or response, for `assert` and for people.
     pub text: Option<String>,
     /// A file for a later upload, inside `scratch`.
     pub file: Option<ProducedFile>,
@@ -45,7 +45,7 @@ pub struct StepOutput {
 /// A file for a later upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProducedFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Such as `screenshot`.
     pub kind: String,
@@ -53,11 +53,11 @@ pub struct ProducedFile {
     pub content_type: String,
 }
 
-/// Why a step failed.
+/// Failure of a step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StepFailure {
-    /// What was wrong, as far as the driver can tell.
+    /// The cause, as far as the driver can tell.
     pub cause: Cause,
     /// For people.
     pub message: String,
@@ -80,7 +80,7 @@ pub enum Cause {
     EmulatorNotOnline,
     /// The emulator has not finished booting.
     EmulatorNotBooted,
-    /// What the contract already has a word for.
+    /// A reason that the contract already has a word for.
     Named(FailureReason),
     /// `cancel` was asked for.
     Cancelled,

@@ -16,7 +16,7 @@ use std::{fmt, time::Duration};
 pub struct Simulated {
     /// The number of the first.
     pub first: u32,
-    /// How many.
+    /// The number.
     pub count: u32,
     /// The node they are at.
     pub node: Text,
@@ -98,7 +98,7 @@ impl fmt::Debug for Simulated {
     }
 }
 
-/// How simulated devices behave.
+/// Behaviour of simulated devices.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Steering {
@@ -133,7 +133,7 @@ impl Steering {
         Duration::from_millis(self.step_ms.unwrap_or(STEP_MS))
     }
 
-    /// Whether an upload is of a real picture.
+    /// True if an upload is of a real picture.
     const fn has_pictures(&self) -> bool {
         self.pictures
     }

@@ -28,13 +28,13 @@ use std::{
 use tokio::{fs, sync::OnceCell};
 use tokio_util::sync::CancellationToken;
 
-/// Whoever is told where a step stands.
+/// Receiver of the progress of steps.
 pub type Progress<'a> = &'a (dyn Fn(&str, StepStatus) + Send + Sync);
 
 /// Executes jobs, any number at once.
 #[derive(Debug)]
 pub struct Executor {
-    /// What can be executed.
+    /// The workflows that can be executed.
     pub workflows: Workflows,
     /// On what.
     pub fleet: Fleet,
@@ -42,7 +42,7 @@ pub struct Executor {
     pub programs: CommandDriver,
     /// Takes the files that tasks leave behind.
     pub uploads: Arc<dyn Uploads>,
-    /// Where tasks leave files while they run.
+    /// Directory for files of running tasks.
     pub scratch: Scratch,
 }
 
@@ -74,19 +74,7 @@ impl Executor {
         end
     }
 
-    /// The devices.
-    #[must_use]
-    pub fn fleet(&self) -> &Fleet {
-        &self.fleet
-    }
-
-    /// Whether the vendor's control channel works, where one is used (N8).
-    #[must_use]
-    pub fn vendor_ws_ok(&self) -> bool {
-        self.fleet.vendor_ws_ok()
-    }
-
-    /// How long each workflow may take as a whole; whoever runs it must cancel it then.
+    /// Timeout of each workflow as a whole; its runner must cancel it then.
     pub fn timeouts(&self) -> impl Iterator<Item = (&str, Millis)> {
         self.workflows.iter().map(|workflow| {
             let millis = i64::try_from(workflow.timeout.as_millis()).unwrap_or(i64::MAX);
@@ -103,7 +91,7 @@ impl Executor {
 fn failed(error: String) -> End {
     End::Failed {
         reason: FailureReason::Unknown,
-        error: crate::job::bounded(&error).to_owned(),
+        error: crate::core::bounded(&error).to_owned(),
         timed_out: false,
     }
 }
@@ -149,7 +137,7 @@ pub type UploadFuture<'a> = Pin<Box<dyn Future<Output = Result<Artifact, StepFai
 pub struct Upload<'a> {
     /// Whose file.
     pub job: &'a Job,
-    /// Where it lies.
+    /// Its path.
     pub file: &'a Path,
     /// Such as `screenshot`.
     pub kind: &'a str,

@@ -222,7 +222,7 @@ async fn a_share_of_attempts_fails_reproducibly() {
     let scene = scene("simulated:200", "");
     let failures = async |simulate: Value, attempt| {
         let mut failed = Vec::new();
-        for device in scene.executor.fleet().discover().await.unwrap() {
+        for device in scene.executor.fleet.discover().await.unwrap() {
             let job = job(SHIPPED, &json!({"simulate": simulate}));
             let job = Job { device: device.device.clone(), attempt, ..job };
             failed.extend(matches!(scene.run(&job).await.0, End::Failed { .. }).then_some(device.device));
@@ -349,8 +349,8 @@ async fn what_cannot_be_executed_fails_with_words() {
 /// N12: an error is bounded, between two characters.
 #[test]
 fn errors_are_bounded() {
-    assert_eq!(crate::job::bounded("x"), "x");
-    assert_eq!(crate::job::bounded(&"日".repeat(2000)), "日".repeat(1365));
+    assert_eq!(crate::core::bounded("x"), "x");
+    assert_eq!(crate::core::bounded(&"日".repeat(2000)), "日".repeat(1365));
 }
 
 /// N18: what an earlier life left is gone before the first task, and tasks never share a directory.

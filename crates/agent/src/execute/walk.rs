@@ -23,7 +23,7 @@ pub(super) struct Walk<'a> {
     pub(super) cancel: &'a CancellationToken,
 }
 
-/// What earlier steps left for later ones.
+/// Output of earlier steps for later ones.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) text: Option<String>,
@@ -31,7 +31,7 @@ pub(super) struct Left {
     pub(super) artifact: Option<Artifact>,
 }
 
-/// Why a step did not succeed.
+/// Failure of a try of a step.
 #[derive(Debug)]
 pub(super) enum Trouble {
     Failed(StepFailure),
@@ -102,7 +102,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the next step follows although this one failed.
+/// True if the next step follows although this one failed.
 fn goes_on(step: &Step) -> bool {
     let is_critical = step.params.get("critical").and_then(Value::as_bool).unwrap_or(false);
     step.on_failure == OnFailure::Continue && !is_critical
@@ -119,12 +119,12 @@ fn end(step: &Step, trouble: Trouble) -> End {
     };
     End::Failed {
         reason: reason_of(step, cause, timed_out),
-        error: crate::job::bounded(&error).to_owned(),
+        error: crate::core::bounded(&error).to_owned(),
         timed_out,
     }
 }
 
-/// What a try came to.
+/// Result of a try.
 enum Done {
     Output(StepOutput),
     Uploaded(Artifact),

@@ -1,4 +1,4 @@
-//! What a step of each kind must have, and what it cannot have (N22).
+//! Required and forbidden fields of each kind of step (N22).
 
 use super::{
     Step, StepKind,
@@ -141,7 +141,7 @@ fn check_scripts(fields: &Fields<'_>, step: &Step) -> Result<(), WorkflowError> 
     }
 }
 
-/// What the adb driver understands.
+/// Commands that the adb driver knows.
 const ADB_WORDS: &[&str] = &["get-state", "shell", "exec-out"];
 const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "su"];
 

@@ -14,12 +14,12 @@ use muster_model::FailureReason;
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
-/// What is done to a device, step by step.
+/// A sequence of steps on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workflow {
     /// The name of its file.
     pub id: String,
-    /// How long the whole may take.
+    /// Timeout of the whole.
     pub timeout: Duration,
     /// In order.
     pub steps: Vec<Step>,
@@ -40,9 +40,9 @@ pub struct Step {
     pub action: Option<String>,
     /// Whatever its kind needs.
     pub params: Map<String, Value>,
-    /// How long one try may take.
+    /// Timeout of one try.
     pub timeout: Duration,
-    /// What a failure means for the task.
+    /// Consequence of a failure for the task.
     pub on_failure: OnFailure,
     /// Further tries after a failure, where `on_failure` is `Retry`.
     pub retries: u32,
@@ -65,7 +65,7 @@ pub enum StepKind {
     Sleep,
 }
 
-/// What a failure means for the task.
+/// Consequence of a failure for the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// The task fails.

@@ -91,17 +91,17 @@ fn timeout(fields: &Fields<'_>) -> Result<Duration, WorkflowError> {
     Ok(Duration::from_millis(millis))
 }
 
-/// Why a file cannot be used.
+/// Reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct WorkflowError {
-    /// Where the mistake stands.
+    /// Position of the mistake.
     pub place: Place,
-    /// What it is.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// What is wrong with a file.
+/// Problem of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// It cannot be read.
@@ -113,9 +113,9 @@ pub enum Problem {
     /// A key that nobody reads.
     #[error("unknown key {key}{}", meant(.near.as_deref()))]
     UnknownKey {
-        /// What stands there.
+        /// The text found.
         key: String,
-        /// What was probably meant.
+        /// The nearest known word.
         near: Option<String>,
     },
     /// A key that must be there and is not.
@@ -126,11 +126,11 @@ pub enum Problem {
     Unfit {
         /// Whose value.
         key: String,
-        /// What it can be.
+        /// Allowed values.
         expected: String,
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What was probably meant.
+        /// The nearest known word.
         near: Option<String>,
     },
     /// Values that are good alone and not together, or a text that cannot work.
@@ -138,7 +138,7 @@ pub enum Problem {
     Contradiction(String),
 }
 
-/// Where in which file something stands.
+/// A position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file's name.

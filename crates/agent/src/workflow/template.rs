@@ -4,7 +4,7 @@ use super::Step;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// What `{{KEY}}` can stand for.
+/// Values for `{{KEY}}`.
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
     /// What the agent itself knows; comes before the run's parameters, so that no run can pose as another device.
@@ -13,13 +13,13 @@ pub struct Values<'a> {
     pub params: &'a Value,
 }
 
-/// Why a text cannot be filled in.
+/// Reason why a text cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// `{{` without `}}`.
     #[error("{{{{ without }}}} in {0:?}")]
     Unclosed(String),
-    /// What stands between the braces is no key.
+    /// The text between the braces is no key.
     #[error("{{{{{0}}}}} is no key: A-Z, a-z, 0-9, _, . and - can stand in one")]
     NoKey(String),
     /// The run has no such parameter.

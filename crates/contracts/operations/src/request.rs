@@ -1,64 +1,21 @@
 //! Schemas of what clients send. Bodies are read field by field, so that a refusal names the field; these types describe
 //! them as exactly as the checks do.
 
-use muster_problem::schema::{
-    any, between_or_null, boolean_or_null, closed, may, must, name, name_or_null, null, nullable, schema,
-    text, text_or_null,
-};
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{
-        Object, RefOr, Schema,
-        schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
+use muster_problem::{
+    described,
+    schema::{
+        any, between_or_null, boolean_or_null, closed, may, must, name, name_or_null, null, nullable, schema,
+        text, text_or_null,
     },
 };
+use utoipa::openapi::{
+    Object, RefOr, Schema,
+    schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
+};
 
-/// A run to be (Q15).
-#[derive(Clone, Copy, Debug)]
-pub struct RunRequest;
-
-/// What to try again of a run (Q15).
-#[derive(Clone, Copy, Debug)]
-pub struct RetryRequest;
-
-/// A schedule to be (Q17).
-#[derive(Clone, Copy, Debug)]
-pub struct ScheduleRequest;
-
-/// A change to a device: all of its labels from now on (Q15).
-#[derive(Clone, Copy, Debug)]
-pub struct DevicePatch;
-
-/// Why a device is well again (Q11).
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceReturn;
-
-/// A change to a PC: how many devices may run at once there (Q3).
-#[derive(Clone, Copy, Debug)]
-pub struct PcPatch;
-
-/// Arguments of `claim_task_devices_for_pc`; either of two names the PC (Q14).
-#[derive(Clone, Copy, Debug)]
-pub struct ClaimArgs;
-
-/// Arguments of `renew_task_device_lease` (Q14).
-#[derive(Clone, Copy, Debug)]
-pub struct RenewArgs;
-
-/// Arguments of `complete_task_device` (Q14).
-#[derive(Clone, Copy, Debug)]
-pub struct CompleteArgs;
-
-/// Arguments of `fail_or_retry_task_device` (Q14).
-#[derive(Clone, Copy, Debug)]
-pub struct FailArgs;
-
-/// Arguments of `fn_timeout_tasks_and_task_devices`: none (Q14).
-#[derive(Clone, Copy, Debug)]
-pub struct SweepArgs;
-
-impl PartialSchema for RunRequest {
-    fn schema() -> RefOr<Schema> {
+described! {
+    /// A run to be (Q15).
+    pub struct RunRequest => {
         let run = must(closed(), "workflow_id", name());
         let run = may(run, "params", Object::builder().schema_type(nullable(Type::Object)));
         let run = may(run.property("scope", scope()), "queue", name_or_null());
@@ -66,19 +23,17 @@ impl PartialSchema for RunRequest {
         let run = may(run, "timeoutMs", between_or_null(1, 1_200_000));
         let run = may(run, "max_attempts", between_or_null(1, 100));
         schema(may(run, "title", text_or_null(200)))
-    }
-}
+    };
 
-impl PartialSchema for RetryRequest {
-    fn schema() -> RefOr<Schema> {
+    /// A retry of a run (Q15).
+    pub struct RetryRequest => {
         let retry = may(closed(), "failure_reason", text_or_null(200).examples(["adb_offline"]));
         let retry = may(retry, "title", text_or_null(200));
         schema(may(retry, "return_to_service", boolean_or_null()))
-    }
-}
+    };
 
-impl PartialSchema for ScheduleRequest {
-    fn schema() -> RefOr<Schema> {
+    /// A schedule to be (Q17).
+    pub struct ScheduleRequest => {
         let cron = text(200)
             .min_length(Some(9))
             .pattern(Some(r"^[0-9A-Za-z*,/\t -]+$"))
@@ -90,29 +45,19 @@ impl PartialSchema for ScheduleRequest {
         let missed = any().schema_type(nullable(Type::String)).enum_values(Some(missed));
         let schedule = may(schedule, "missed", missed);
         schema(schedule.property("run", RunRequest::schema()).required("run"))
-    }
-}
+    };
 
-impl PartialSchema for DevicePatch {
-    fn schema() -> RefOr<Schema> {
-        schema(must(closed(), "labels", labels(0, 64)))
-    }
-}
+    /// A change to a device: all of its labels from now on (Q15).
+    pub struct DevicePatch => schema(must(closed(), "labels", labels(0, 64)));
 
-impl PartialSchema for DeviceReturn {
-    fn schema() -> RefOr<Schema> {
-        schema(may(closed(), "note", text_or_null(1000)))
-    }
-}
+    /// The return of a device to service (Q11).
+    pub struct DeviceReturn => schema(may(closed(), "note", text_or_null(1000)));
 
-impl PartialSchema for PcPatch {
-    fn schema() -> RefOr<Schema> {
-        schema(must(closed(), "max_devices", between_or_null(1, 10_000)))
-    }
-}
+    /// A change to a PC: how many devices may run at once there (Q3).
+    pub struct PcPatch => schema(must(closed(), "max_devices", between_or_null(1, 10_000)));
 
-impl PartialSchema for ClaimArgs {
-    fn schema() -> RefOr<Schema> {
+    /// Arguments of `claim_task_devices_for_pc`; either of two names the PC (Q14).
+    pub struct ClaimArgs => {
         let args = || {
             let args = may(closed(), "max_to_claim", between_or_null(0, 1000));
             may(args, "lease_minutes", minutes_or_null())
@@ -120,49 +65,31 @@ impl PartialSchema for ClaimArgs {
         let by_name = may(must(args(), "runner_pc_name", name()), "runner_pc_id", null());
         let by_id = may(must(args(), "runner_pc_id", name()), "runner_pc_name", null());
         one_of([by_name, by_id])
-    }
-}
+    };
 
-impl PartialSchema for RenewArgs {
-    fn schema() -> RefOr<Schema> {
+    /// Arguments of `renew_task_device_lease` (Q14).
+    pub struct RenewArgs => {
         let args = must(must(closed(), "task_device_id", text(4096)), "runner_pc_id", name());
         schema(may(args, "lease_minutes", minutes_or_null()))
-    }
-}
+    };
 
-impl PartialSchema for CompleteArgs {
-    fn schema() -> RefOr<Schema> {
+    /// Arguments of `complete_task_device` (Q14).
+    pub struct CompleteArgs => {
         let args = must(closed(), "p_task_device_id", text(4096));
         schema(may(may(args, "p_result", any()), "runner_pc_id", name_or_null()))
-    }
-}
+    };
 
-impl PartialSchema for FailArgs {
-    fn schema() -> RefOr<Schema> {
+    /// Arguments of `fail_or_retry_task_device` (Q14).
+    pub struct FailArgs => {
         let args = must(closed(), "p_task_device_id", text(4096));
         schema(may(may(args, "p_error", text_or_null(8192)), "runner_pc_id", name_or_null()))
-    }
+    };
+
+    /// Arguments of `fn_timeout_tasks_and_task_devices`: none (Q14).
+    pub struct SweepArgs => schema(closed());
 }
 
-impl PartialSchema for SweepArgs {
-    fn schema() -> RefOr<Schema> {
-        schema(closed())
-    }
-}
-
-impl ToSchema for RunRequest {}
-impl ToSchema for RetryRequest {}
-impl ToSchema for ScheduleRequest {}
-impl ToSchema for DevicePatch {}
-impl ToSchema for DeviceReturn {}
-impl ToSchema for PcPatch {}
-impl ToSchema for ClaimArgs {}
-impl ToSchema for RenewArgs {}
-impl ToSchema for CompleteArgs {}
-impl ToSchema for FailArgs {}
-impl ToSchema for SweepArgs {}
-
-/// Which devices, by exactly one of three ways; all of them where absent.
+/// The devices of a run, by exactly one of three ways; all of them where absent.
 fn scope() -> RefOr<Schema> {
     let list = |key: &str| {
         let names = RefOr::T(Schema::Array(names().build()));

@@ -1,73 +1,31 @@
 //! The words for the states of runs, rows and devices, synonyms included (Q2, Q8, Q15).
 
 use muster_model::{JobStatus, LaneStatus, TaskStatus};
-use muster_problem::schema as value;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{Object, RefOr, Schema, schema::Type},
-};
+use muster_problem::{described, schema as value};
+use utoipa::openapi::{Object, RefOr, Schema, schema::Type};
 
-/// Where a run stands, synonyms included (Q2, Q8).
-#[derive(Clone, Copy, Debug)]
-pub struct RunStatusWord;
+described! {
+    /// Status of a run, synonyms included (Q2, Q8).
+    pub struct RunStatusWord => one_of(&crate::RUN_WORDS);
 
-/// Where a row stands, synonyms included (Q8).
-#[derive(Clone, Copy, Debug)]
-pub struct RowStatusWord;
+    /// Status of a row, synonyms included (Q8).
+    pub struct RowStatusWord => one_of(&crate::ROW_WORDS);
 
-/// Where a device stands (Q15).
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceStatusWord;
+    /// Status of a device (Q15).
+    pub struct DeviceStatusWord => one_of(&crate::DEVICE_WORDS);
 
-/// A name: of a PC, a queue.
-#[derive(Clone, Copy, Debug)]
-pub struct NameWord;
+    /// A name: of a PC, a queue.
+    pub struct NameWord => value::schema(value::name());
 
-/// What may be explained (Q16).
-#[derive(Clone, Copy, Debug)]
-pub struct KindWord;
-
-impl PartialSchema for RunStatusWord {
-    fn schema() -> RefOr<Schema> {
-        one_of(&crate::RUN_WORDS)
-    }
+    /// Kind of thing that can be explained (Q16).
+    pub struct KindWord => one_of(&crate::EXPLAINED_KINDS);
 }
-
-impl PartialSchema for RowStatusWord {
-    fn schema() -> RefOr<Schema> {
-        one_of(&crate::ROW_WORDS)
-    }
-}
-
-impl PartialSchema for DeviceStatusWord {
-    fn schema() -> RefOr<Schema> {
-        one_of(&crate::DEVICE_WORDS)
-    }
-}
-
-impl PartialSchema for KindWord {
-    fn schema() -> RefOr<Schema> {
-        one_of(&crate::EXPLAINED_KINDS)
-    }
-}
-
-impl PartialSchema for NameWord {
-    fn schema() -> RefOr<Schema> {
-        value::schema(value::name())
-    }
-}
-
-impl ToSchema for RunStatusWord {}
-impl ToSchema for RowStatusWord {}
-impl ToSchema for DeviceStatusWord {}
-impl ToSchema for KindWord {}
-impl ToSchema for NameWord {}
 
 fn one_of(words: &[&str]) -> RefOr<Schema> {
     value::schema(Object::builder().schema_type(Type::String).enum_values(Some(words.iter().copied())))
 }
 
-/// What a filter on a run's status asks for.
+/// Filter on a run's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunFilter {
     /// Runs that stand there.

@@ -75,6 +75,50 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Readers of one type each: the first for a field that must be there, `opt_` for one that may be absent or `null`.
+macro_rules! readers {
+    ($($(#[$doc:meta])* $name:ident, $opt_name:ident ($($limit:ident: $kind:ty)?) -> $read:ty;)*) => {
+        /// Each of these answers 422 with the path of the field when it is missing or of the wrong kind.
+        #[allow(clippy::missing_errors_doc, reason = "said once for all of them, above")]
+        impl<'a> Fields<'a> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, key: &str $(, $limit: $kind)?) -> Result<$read, Problem> {
+                    self.required(key)?.$name($($limit)?)
+                }
+
+                $(#[$doc])*
+                ///
+                /// `None` if it is absent or `null`.
+                pub fn $opt_name(&self, key: &str $(, $limit: $kind)?) -> Result<Option<$read>, Problem> {
+                    self.optional(key).map(|item| item.$name($($limit)?)).transpose()
+                }
+            )*
+        }
+    };
+}
+
+readers! {
+    /// A name.
+    name, opt_name() -> Name;
+    /// Text of at most `chars_max` characters.
+    text, opt_text(chars_max: usize) -> &'a str;
+    /// An integer of a range.
+    integer_in, opt_integer_in(range: RangeInclusive<i64>) -> i64;
+    /// A number from 0 on.
+    non_negative, opt_non_negative() -> f64;
+    /// `true` or `false`.
+    boolean, opt_boolean() -> bool;
+    /// Milliseconds since the Unix epoch.
+    timestamp, opt_timestamp() -> Timestamp;
+    /// One of some words.
+    choice, opt_choice(words: &[&'static str]) -> &'static str;
+    /// An object within this one.
+    fields, opt_fields() -> Fields<'a>;
+    /// A list of at most `len_max` items.
+    items, opt_items(len_max: usize) -> Vec<Item<'a>>;
+}
+
 impl<'a> Item<'a> {
     /// The value as an object.
     ///
@@ -196,3 +240,60 @@ pub const NAME_PATTERN: &str = concat!(
     r"(?:[^\u0000-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF/\\]*",
     r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\])?$",
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn blamed<T: std::fmt::Debug>(result: Result<T, Problem>) -> String {
+        let problem = result.expect_err("refused");
+        assert_eq!(problem.status(), 422);
+        problem.field().unwrap().to_owned()
+    }
+
+    /// N6: the field to blame is named by its path.
+    #[test]
+    fn the_path_leads_to_the_field() {
+        let body = json!({"devices": [{"device_id": "a"}, {"device_id": 7}], "lease": {"token": null}});
+        let fields = Fields::of(&body).unwrap();
+        let devices = fields.items("devices", 2).unwrap();
+        assert_eq!(devices[0].fields().unwrap().name("device_id").unwrap().as_str(), "a");
+        assert_eq!(blamed(devices[1].fields().unwrap().name("device_id")), "devices[1].device_id");
+        assert_eq!(blamed(fields.fields("lease").unwrap().text("token", 9)), "lease.token");
+        assert_eq!(blamed(fields.items("devices", 1)), "devices");
+        assert_eq!(blamed(Fields::of(&json!([]))), "");
+    }
+
+    /// N6: wrong JSON types and values outside a range or an enumeration are refused.
+    #[test]
+    fn values_are_taken_as_they_are_or_not_at_all() {
+        let body = json!({"n": 5, "whole": 5.0, "float": 5.5, "far": 1e300, "text": "5", "big": u64::MAX, "below": -0.5, "nul": "a\0b", "t": 1_760_000_000_000_i64});
+        let fields = Fields::of(&body).unwrap();
+        assert_eq!(fields.integer_in("n", 0..=5).unwrap(), 5);
+        assert_eq!(fields.integer_in("whole", 0..=5).unwrap(), 5);
+        assert_eq!(fields.timestamp("t").unwrap(), Timestamp(1_760_000_000_000));
+        for key in ["float", "far", "text", "big", "absent"] {
+            assert_eq!(blamed(fields.integer_in(key, 0..=i64::MAX)), key);
+        }
+        assert_eq!(blamed(fields.integer_in("n", 6..=9)), "n");
+        assert!((fields.non_negative("float").unwrap() - 5.5).abs() < f64::EPSILON);
+        assert_eq!(blamed(fields.non_negative("text")), "text");
+        assert_eq!(blamed(fields.non_negative("below")), "below");
+        assert_eq!(blamed(fields.text("nul", 99)), "nul");
+        assert_eq!(blamed(fields.text("text", 0)), "text");
+        assert_eq!(blamed(fields.choice("text", &["4", "6"])), "text");
+        assert_eq!(fields.choice("text", &["4", "5"]).unwrap(), "5");
+        assert_eq!(blamed(fields.only(&["n", "whole", "float", "far", "text", "big", "below", "nul"])), "t");
+    }
+
+    /// N4: optional fields may be null.
+    #[test]
+    fn null_is_absent() {
+        let body = json!({"a": null});
+        let fields = Fields::of(&body).unwrap();
+        assert_eq!(fields.opt_boolean("a").unwrap(), None);
+        assert_eq!(fields.opt_name("b").unwrap(), None);
+        assert_eq!(blamed(fields.boolean("a")), "a");
+    }
+}

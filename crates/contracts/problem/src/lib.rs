@@ -9,7 +9,6 @@ mod misfit;
 mod mutant;
 mod problem;
 pub mod schema;
-mod typed_fields;
 
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;

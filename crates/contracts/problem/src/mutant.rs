@@ -3,9 +3,23 @@
 #[cfg(feature = "mutants")]
 use std::cell::Cell;
 
-/// A bug that can be switched on where the feature `mutants` is compiled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WireMutant {
+/// Declares the bugs and the list of all of them.
+macro_rules! mutants {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A bug that can be switched on where the feature `mutants` is compiled in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum WireMutant {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl WireMutant {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+mutants! {
     /// A task ends one frame late (S3).
     FrameRangeOneTooLong,
     /// The attempt of a completion is not read (S5).
@@ -56,37 +70,6 @@ pub enum WireMutant {
     PoolWorkMaxOffByOne,
     /// A refused result among several is not marked as identical (P19).
     PoolItemIdenticalDropped,
-}
-
-impl WireMutant {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::FrameRangeOneTooLong,
-        Self::CompletionAttemptNotRead,
-        Self::HeartbeatEpochLeftOut,
-        Self::StopOrderNotRead,
-        Self::NotHolderSaidUnprocessable,
-        Self::DroppedFramesNotRead,
-        Self::RebindChunkOneTooHigh,
-        Self::AttemptLeftOut,
-        Self::LeaseTokenNotRead,
-        Self::StaleSaidDuplicate,
-        Self::DevicesNotRead,
-        Self::StopLeftOut,
-        Self::FailureReadAsSuccess,
-        Self::MaxJobsOffByOne,
-        Self::IdConflictSaidBusy,
-        Self::PoolIdenticalHeaderDropped,
-        Self::PoolAlreadySubmittedStatus,
-        Self::PoolNonceDropped,
-        Self::PoolOutputHashIgnored,
-        Self::PoolErrorMessageIgnored,
-        Self::PoolMaxAttemptsDefault,
-        Self::PoolPriorityLimit,
-        Self::PoolSlotsIgnored,
-        Self::PoolWorkMaxOffByOne,
-        Self::PoolItemIdenticalDropped,
-    ];
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.

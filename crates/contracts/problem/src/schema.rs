@@ -5,6 +5,25 @@ use utoipa::openapi::{
     schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type},
 };
 
+/// Declares types that stand for what clients send in the description of an API. Bodies are read field by field, so that a
+/// refusal names the field; a type here only has the schema.
+#[macro_export]
+macro_rules! described {
+    ($($(#[$doc:meta])* $vis:vis struct $name:ident => $schema:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        $vis struct $name;
+
+        impl ::utoipa::PartialSchema for $name {
+            fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::Schema> {
+                $schema
+            }
+        }
+
+        impl ::utoipa::ToSchema for $name {}
+    )*};
+}
+
 /// Text of a pattern.
 #[must_use]
 pub fn matching(pattern: &str) -> ObjectBuilder {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use utoipa::ToSchema;
 
 /// A stretch of frames and its status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Coverage {
     /// The frames.
@@ -140,7 +140,11 @@ impl CoverageMapBuilder {
 
     fn skip_to(&mut self, start: u64) {
         if self.next < start {
-            self.push(Coverage { frame_range: [self.next, start], ..bare(self.uncut) });
+            self.push(Coverage {
+                frame_range: [self.next, start],
+                status: self.uncut,
+                ..Coverage::default()
+            });
         }
     }
 
@@ -154,7 +158,7 @@ impl CoverageMapBuilder {
             task_id: Some(task.id.to_string()),
             attempt: Some(task.attempt),
             processed_frames: processed.filter(|_| !waits && !task.status.is_ended()),
-            ..bare(task.status.as_str())
+            status: task.status.as_str(),
         }
     }
 
@@ -180,9 +184,9 @@ impl CoverageMapBuilder {
 fn join_or_push(entries: &mut Vec<Coverage>, entry: Coverage, is_coarse: bool) {
     match entries.last_mut() {
         Some(last) if is_one(last, &entry, is_coarse) => {
-            let worker = last.worker_id.take().filter(|worker| Some(worker) == entry.worker_id.as_ref());
+            let worker_id = last.worker_id.take().filter(|worker| Some(worker) == entry.worker_id.as_ref());
             let frame_range = [last.frame_range[0], entry.frame_range[1]];
-            *last = Coverage { frame_range, worker_id: worker, ..bare(last.status) };
+            *last = Coverage { frame_range, worker_id, status: last.status, ..Coverage::default() };
         }
         _ => entries.push(entry),
     }
@@ -191,18 +195,6 @@ fn join_or_push(entries: &mut Vec<Coverage>, entry: Coverage, is_coarse: bool) {
 fn is_one(last: &Coverage, next: &Coverage, is_coarse: bool) -> bool {
     let are_done = last.status == COMPLETED && next.status == COMPLETED;
     are_done && (is_coarse || last.worker_id == next.worker_id)
-}
-
-fn bare(status: &'static str) -> Coverage {
-    Coverage {
-        frame_range: [0, 0],
-        status,
-        worker_id: None,
-        global_id_chunk_id: None,
-        task_id: None,
-        attempt: None,
-        processed_frames: None,
-    }
 }
 
 const PENDING: &str = FrameTaskStatus::Pending.as_str();

@@ -36,7 +36,7 @@ pub use operate::{
 };
 pub use records::{
     Chunk, ChunkList, ChunkStateWord, CompletedRange, Diagnostic, DiagnosticList, EntryList, QuarantineEntry,
-    Replay, SessionTask, SubmittedResult, TaskList,
+    Replay, SessionList, SessionTask, SubmittedResult, TaskList, WorkerList,
 };
 pub use registration::{RegisterRequest, RegisterResponse, read_registration};
 pub use rejection::phrase;
@@ -46,14 +46,14 @@ pub use report::{
 };
 pub use response_fields::ResponseError;
 pub use session::{
-    Session, SessionDetail, SessionList, SessionRequest, SessionStatusWord, Tick, eta_seconds,
-    frames_a_second, read_parts, read_session,
+    Session, SessionDetail, SessionRequest, SessionStatusWord, Tick, eta_seconds, frames_a_second,
+    read_parts, read_session,
 };
 pub use status::{Status, Warning, count_workers};
 pub use task::{
     IdChunk, PullReply, PushResponse, RemovalNotice, Task, TaskError, TaskPlace, TaskResponse, phrase_pull,
 };
-pub use worker::{Transition, Worker, WorkerDetail, WorkerList, WorkerState, state_word};
+pub use worker::{Transition, Worker, WorkerDetail, WorkerState, state_word};
 
 use muster_model::Digest;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Tasks, completed ranges, chunks, replays, entries of the quarantine and diagnostics, as people see them.
 
-use crate::{IdChunk, JsonText, Range, schema};
+use crate::{IdChunk, JsonText, Range, Session, Worker, schema};
 use muster_model::{
     ChunkRecord, DiagnosticRecord, EntryId, FrameTaskRecord, QuarantineKind, QuarantineRecord, ReplayRecord,
 };
@@ -37,16 +37,6 @@ pub struct SessionTask {
     pub error: Option<String>,
 }
 
-/// Ranges that were cut, by first frame.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct TaskList {
-    /// This page.
-    pub tasks: Vec<SessionTask>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// A line of the diagnostics log (S4, S20b).
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -62,16 +52,6 @@ pub struct Diagnostic {
     pub text: String,
     /// When, epoch milliseconds.
     pub at: i64,
-}
-
-/// Lines of the diagnostics log, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct DiagnosticList {
-    /// This page.
-    pub diagnostics: Vec<Diagnostic>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
 }
 
 /// A completed range, with what its worker submitted beside the fragment (S21).
@@ -129,16 +109,6 @@ pub struct Chunk {
     pub at: i64,
 }
 
-/// Chunks, by number.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ChunkList {
-    /// This page.
-    pub chunks: Vec<Chunk>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// Files that were set apart until a person has looked at them (S15).
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -167,14 +137,34 @@ pub struct QuarantineEntry {
     pub at: i64,
 }
 
-/// Entries of the quarantine, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct EntryList {
-    /// This page.
-    pub entries: Vec<QuarantineEntry>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+/// Declares pages of lists.
+macro_rules! lists {
+    ($($(#[$doc:meta])* $name:ident { $items:ident: $item:ty })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Serialize, ToSchema)]
+        pub struct $name {
+            /// This page.
+            pub $items: Vec<$item>,
+            /// Give it as `after` to see the next page; absent on the last.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub next: Option<String>,
+        }
+    )*};
+}
+
+lists! {
+    /// Ranges that were cut, by first frame.
+    TaskList { tasks: SessionTask }
+    /// Lines of the diagnostics log, newest first.
+    DiagnosticList { diagnostics: Diagnostic }
+    /// Chunks, by number.
+    ChunkList { chunks: Chunk }
+    /// Entries of the quarantine, newest first.
+    EntryList { entries: QuarantineEntry }
+    /// Sessions, newest first.
+    SessionList { sessions: Session }
+    /// Workers, by name.
+    WorkerList { workers: Worker }
 }
 
 /// The state of a chunk, as a parameter (S13).

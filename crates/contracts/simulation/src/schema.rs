@@ -52,8 +52,7 @@ schemas! {
 
 /// The schema of a [`crate::Range`].
 pub(crate) fn range() -> RefOr<Schema> {
-    let bound = schema(between(0, i64::MAX));
-    RefOr::T(Schema::Array(ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build()))
+    pair(i64::MAX)
 }
 
 /// The schema of a list of [`crate::Range`]s.
@@ -109,17 +108,13 @@ fn complete() -> RefOr<Schema> {
 
 /// The fields that a fragment must have; whatever else it has is read by the merge (S21).
 fn fragment() -> RefOr<Schema> {
-    let bound = schema(between(0, limit::WHOLE));
-    let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
-    let fragment = object().property("frameRange", Schema::Array(pair)).required("frameRange");
+    let fragment = object().property("frameRange", pair(limit::WHOLE)).required("frameRange");
     schema(must(fragment, "globalIdChunkId", between(1, i64::MAX)))
 }
 
 /// Ranges of frames, `[start, end]` each.
 fn frames() -> RefOr<Schema> {
-    let bound = schema(between(0, limit::FRAMES));
-    let pair = ArrayBuilder::new().items(bound).min_items(Some(2)).max_items(Some(2)).build();
-    let list = ArrayBuilder::new().items(RefOr::T(Schema::Array(pair))).min_items(Some(1));
+    let list = ArrayBuilder::new().items(pair(limit::FRAMES)).min_items(Some(1));
     RefOr::T(Schema::Array(list.max_items(Some(limit::RETRIED_RANGES)).build()))
 }
 
@@ -157,6 +152,12 @@ fn whose(body: ObjectBuilder) -> ObjectBuilder {
 /// What somebody says, and says something.
 fn said() -> ObjectBuilder {
     text(limit::REASON_CHARS).pattern(Some(r"^[^\u0000]*[^\u0000\s][^\u0000]*$"))
+}
+
+/// Two whole numbers up to `most`.
+fn pair(most: i64) -> RefOr<Schema> {
+    let pair = ArrayBuilder::new().items(schema(between(0, most)));
+    RefOr::T(Schema::Array(pair.min_items(Some(2)).max_items(Some(2)).build()))
 }
 
 fn text_or_null(chars_max: usize) -> ObjectBuilder {

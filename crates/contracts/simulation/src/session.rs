@@ -47,16 +47,6 @@ pub struct Session {
     pub error: Option<String>,
 }
 
-/// Sessions, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct SessionList {
-    /// This page.
-    pub sessions: Vec<Session>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// One session with everything about it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

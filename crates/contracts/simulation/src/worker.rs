@@ -74,16 +74,6 @@ pub struct Transition {
     pub at: i64,
 }
 
-/// Workers, by name.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct WorkerList {
-    /// This page.
-    pub workers: Vec<Worker>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// A worker and where it stands.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

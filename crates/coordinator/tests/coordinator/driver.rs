@@ -1,10 +1,8 @@
 //! The threads around the write path: a store that is slow, a store that fails.
 
+use crate::failover::stage::submission;
 use muster_coordinator::{Coordinator, Options, Refusal};
-use muster_model::{
-    Attachment, DeviceReport, Digest, JobId, JobPayload, Name, Pull, Rejection, Scope, Submission,
-    SubmissionKey, TaskId, TaskStatus,
-};
+use muster_model::{Attachment, DeviceReport, JobId, Name, Pull, Rejection, TaskId, TaskStatus};
 use muster_store::{Batch, Cutoffs, Failure, Loaded, MemoryStore, Reader, Store, StoreError, Term, Writer};
 use std::{
     sync::{
@@ -140,19 +138,5 @@ async fn wait_until_ready(coordinator: &Coordinator) {
 }
 
 async fn ask(coordinator: Coordinator, key: &'static str) -> Result<JobId, Refusal> {
-    let submission = Submission {
-        key: Some(SubmissionKey::new(key).expect("a key")),
-        digest: Digest(1),
-        queue: name("default"),
-        scope: Scope::All,
-        max_attempts: None,
-        payload: JobPayload {
-            title: None,
-            workflow: "w".into(),
-            params: "{}".into(),
-            timeout: None,
-            schedule: None,
-        },
-    };
-    coordinator.ask(submission).await.map(|reply| reply.job)
+    coordinator.ask(submission(key)).await.map(|reply| reply.job)
 }

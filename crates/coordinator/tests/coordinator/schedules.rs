@@ -67,7 +67,7 @@ impl Stage {
         self.at(moment).await;
     }
 
-    /// How many runs a schedule made.
+    /// Number of runs that a schedule made.
     fn runs(&self, schedule: ScheduleId) -> usize {
         let page = Cursor { after: None, limit: 1000 };
         let jobs = self.store.reader().jobs(&muster_store::JobFilter::default(), &page).unwrap();

@@ -80,8 +80,7 @@ impl Court {
             generals.insert(general.name.clone(), general);
         }
         let court = Self { settings, generals };
-        court.check_owners()?;
-        court.check_schedules()?;
+        court.check_names()?;
         Ok(court)
     }
 
@@ -91,31 +90,28 @@ impl Court {
         self.generals.values().find(|general| general.subscribes.iter().any(|wanted| wanted == event_type))
     }
 
-    fn check_owners(&self) -> Result<(), ConfigError> {
-        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-        for general in self.generals.values() {
-            for event_type in &general.subscribes {
-                if let Some(first) = owners.insert(event_type, &general.name) {
-                    let (first, second) = (first.to_owned(), general.name.clone());
-                    return Err(ConfigError::TwoOwners { event_type: event_type.clone(), first, second });
-                }
-            }
+    fn check_names(&self) -> Result<(), ConfigError> {
+        let generals = || self.generals.values();
+        let types = generals().flat_map(|general| general.subscribes.iter().map(move |name| (name, general)));
+        if let Some([event_type, first, second]) = claimed_twice(types) {
+            return Err(ConfigError::TwoOwners { event_type, first, second });
         }
-        Ok(())
+        let schedules = generals()
+            .flat_map(|general| general.schedules.iter().map(move |schedule| (&schedule.name, general)));
+        match claimed_twice(schedules) {
+            Some([name, first, second]) => Err(ConfigError::TwoSchedules { name, first, second }),
+            None => Ok(()),
+        }
     }
+}
 
-    fn check_schedules(&self) -> Result<(), ConfigError> {
-        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
-        for general in self.generals.values() {
-            for schedule in &general.schedules {
-                if let Some(first) = names.insert(&schedule.name, &general.name) {
-                    let (first, second) = (first.to_owned(), general.name.clone());
-                    return Err(ConfigError::TwoSchedules { name: schedule.name.clone(), first, second });
-                }
-            }
-        }
-        Ok(())
-    }
+/// The first name that is claimed for the second time, and the generals that claim it.
+fn claimed_twice<'a>(mut claims: impl Iterator<Item = (&'a String, &'a General)>) -> Option<[String; 3]> {
+    let mut owners = BTreeMap::new();
+    claims.find_map(|(name, general)| {
+        let first: &String = owners.insert(name, &general.name)?;
+        Some([name, first, &general.name].map(Clone::clone))
+    })
 }
 
 impl Settings {

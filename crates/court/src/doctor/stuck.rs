@@ -1,21 +1,22 @@
 //! Everything that does not go on by itself, each with a reason and what to do (C21).
 
-mod tasks;
-
-pub(super) use tasks::running;
-
 use super::{sentence, stamped, written};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, RoleLock,
-    config::Court,
-    file::Priority,
+    config::{Court, General, seconds},
+    file::{Priority, instant},
     folder::{TEMPORARY, TEMPORARY_AGE_MAX},
-    layout::{OTHERS, REJECTED},
+    layout::{ATTEMPTS, OTHERS, REJECTED},
     roles::chamberlain::{self, Colour},
 };
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fs,
+    path::Path,
+};
 
 /// Something that does not go on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,10 +68,10 @@ pub(super) struct Visit<'a> {
 }
 
 /// A file that may be stuck.
-struct Suspect<'a> {
-    what: &'static str,
+#[derive(Clone)]
+struct Suspect {
     place: Place,
-    id: &'a Id,
+    id: Id,
     since: Option<Timestamp>,
 }
 
@@ -84,20 +85,13 @@ impl<'a> Visit<'a> {
     }
 
     /// The files of a place that have lain there longer than `patience`.
-    fn suspects(
-        &self,
-        place: Place,
-        patience: SignedDuration,
-    ) -> Result<Vec<(Id, Option<Timestamp>)>, Fault> {
+    fn suspects(&self, place: Place, patience: SignedDuration) -> Result<Vec<Suspect>, Fault> {
         let ids = self.folder.listed(place)?.into_iter();
-        let dated = ids.map(|id| (written(&self.folder.file(place, &id)), id));
+        let suspects = ids.map(|id| Suspect { place, since: written(&self.folder.file(place, &id)), id });
         // A file that is gone has moved on; one that has no time is as old as can be.
-        let dated = dated.filter(|(_, id)| self.folder.has(place, id));
-        let mut late: Vec<_> = dated
-            .filter(|(since, _)| self.is_late(*since, patience))
-            .map(|(since, id)| (id, since))
-            .collect();
-        late.sort();
+        let there = suspects.filter(|suspect| self.folder.has(place, &suspect.id));
+        let mut late: Vec<_> = there.filter(|suspect| self.is_late(suspect.since, patience)).collect();
+        late.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(late)
     }
 
@@ -110,8 +104,8 @@ impl<'a> Visit<'a> {
     }
 
     /// Reads a suspect; one that has gone meanwhile is none. What cannot be read is stuck for that reason alone.
-    fn read(&self, suspect: &Suspect<'_>, findings: &mut Findings) -> Option<Document> {
-        match self.folder.read(suspect.place, suspect.id) {
+    fn read(&self, suspect: &Suspect, findings: &mut Findings) -> Option<Document> {
+        match self.folder.read(suspect.place, &suspect.id) {
             Ok(document) => Some(document),
             Err(Fault::Gone(_)) => None,
             Err(error) => {
@@ -123,13 +117,13 @@ impl<'a> Visit<'a> {
     }
 
     /// Finds a file that lies in two directories, or whose status does not fit its directory.
-    fn misplaced(&self, suspect: &Suspect<'_>, document: &Document) -> Option<Stuck> {
-        let Suspect { place, id, .. } = *suspect;
-        let others = place.kind().places().iter().filter(|other| **other != place);
+    fn misplaced(&self, suspect: &Suspect, document: &Document) -> Option<Stuck> {
+        let Suspect { place, id, .. } = suspect;
+        let others = place.kind().places().iter().filter(|other| *other != place);
         if let Some(other) = others.copied().find(|other| self.folder.has(*other, id)) {
             // It may have moved on between the two looks.
             let why = format!("it lies in {} as well", other.path());
-            return self.folder.has(place, id).then(|| suspect.stuck(why, TWO_PLACES));
+            return self.folder.has(*place, id).then(|| suspect.stuck(why, TWO_PLACES));
         }
         let status = document.text("status").unwrap_or_default();
         let is_right = place.statuses().is_empty() || place.statuses().contains(&status.as_str());
@@ -139,10 +133,10 @@ impl<'a> Visit<'a> {
     }
 }
 
-impl Suspect<'_> {
+impl Suspect {
     fn stuck(&self, why: impl Into<String>, next: impl Into<String>) -> Stuck {
         Stuck {
-            what: self.what,
+            what: word(self.place.kind()),
             id: self.id.to_string(),
             place: self.place.path(),
             since: self.since,
@@ -168,8 +162,7 @@ const fn word(kind: Kind) -> &'static str {
 impl Visit<'_> {
     fn events(&self, findings: &mut Findings) -> Result<(), Fault> {
         for place in [Place::EventsPending, Place::EventsDispatched] {
-            for (id, since) in self.suspects(place, PATIENCE)? {
-                let suspect = Suspect { what: "event", place, id: &id, since };
+            for suspect in self.suspects(place, PATIENCE)? {
                 let Some(event) = self.read(&suspect, findings) else { continue };
                 let misplaced = self.misplaced(&suspect, &event);
                 let lost = || match place {
@@ -193,13 +186,13 @@ impl Visit<'_> {
         let waiting = events.filter(|event| !is_begun(event) && !self.colour.accepts(Priority::of(event)));
         let count = waiting.count();
         Ok((count > 0).then(|| {
-            let word = self.colour.word();
+            let word = self.colour.as_str();
             format!("{count} events wait because the host's health is {word}; {LIMITS}")
         }))
     }
 
     /// Explains why an event still waits for the king.
-    fn waiting(&self, suspect: &Suspect<'_>, event: &Document) -> Stuck {
+    fn waiting(&self, suspect: &Suspect, event: &Document) -> Stuck {
         let priority = Priority::of(event);
         if !self.is_running("king") {
             return suspect.stuck(NO_KING, START_KING);
@@ -214,14 +207,14 @@ impl Visit<'_> {
         }
         let why = format!(
             "the host's health is {}, so events of {} priority wait",
-            self.colour.word(),
-            priority.word()
+            self.colour.as_str(),
+            priority.as_str()
         );
         suspect.stuck(why, format!("see state/resources.json for what is scarce; {LIMITS}"))
     }
 
     /// Explains why a dispatched event can never be completed, if so. A slow task is reported as a task.
-    fn unfinished(&self, suspect: &Suspect<'_>, event: &Document) -> Option<Stuck> {
+    fn unfinished(&self, suspect: &Suspect, event: &Document) -> Option<Stuck> {
         let restart =
             if self.is_running("king") { "start the king again: it finishes this first" } else { START_KING };
         if event.has("outcome") {
@@ -233,7 +226,7 @@ impl Visit<'_> {
         };
         match self.folder.find(Kind::Task, &task) {
             None => Some(suspect.stuck(format!("its task {task} is nowhere"), BACK_TO_PENDING)),
-            Some(Place::TasksCompleted) if self.folder.has(Place::EventsDispatched, suspect.id) => {
+            Some(Place::TasksCompleted) if self.folder.has(Place::EventsDispatched, &suspect.id) => {
                 Some(suspect.stuck(format!("its task {task} is over, but the event is not"), restart))
             }
             Some(_) => None,
@@ -242,15 +235,14 @@ impl Visit<'_> {
 }
 
 /// True for events that the host's health never holds back: those already begun, and replies of people.
-pub(in crate::doctor) fn is_begun(event: &Document) -> bool {
+pub(super) fn is_begun(event: &Document) -> bool {
     let is_reply = event.text("type").as_deref() == Some("slack.thread.reply");
     event.has("dispatch") || event.has("outcome") || is_reply
 }
 
 impl Visit<'_> {
     fn messages(&self, findings: &mut Findings) -> Result<(), Fault> {
-        for (id, since) in self.suspects(Place::MessagesPending, ENVOYS_PATIENCE)? {
-            let suspect = Suspect { what: "message", place: Place::MessagesPending, id: &id, since };
+        for suspect in self.suspects(Place::MessagesPending, ENVOYS_PATIENCE)? {
             let Some(message) = self.read(&suspect, findings) else { continue };
             let waiting = || match self.is_running("envoy") {
                 true => suspect.stuck(
@@ -269,10 +261,10 @@ impl Visit<'_> {
     /// Messages that were given up. Only the latest are read: of a dead outlet there may be thousands.
     fn failed(&self, findings: &mut Findings) -> Result<(), Fault> {
         let mut failed = self.suspects(Place::MessagesFailed, SignedDuration::MIN)?;
-        failed.sort_by_key(|(_, since)| std::cmp::Reverse(*since));
-        for (id, since) in failed.iter().take(READ_MAX) {
-            let suspect = Suspect { what: "message", place: Place::MessagesFailed, id, since: *since };
-            let error = self.folder.read(suspect.place, id).ok().and_then(|message| message.text("error"));
+        failed.sort_by_key(|suspect| std::cmp::Reverse(suspect.since));
+        for suspect in failed.iter().take(READ_MAX) {
+            let error =
+                self.folder.read(suspect.place, &suspect.id).ok().and_then(|message| message.text("error"));
             let why = match error {
                 Some(error) => format!("it could not be posted: {}", sentence(&error)),
                 None => "it could not be posted".to_owned(),
@@ -298,7 +290,7 @@ impl Visit<'_> {
         for path in OTHERS.into_iter().chain(["state", "."]) {
             self.temporaries(path, findings);
         }
-        findings.stuck.extend(self.strangers()?);
+        findings.stuck.extend(self.homeless_results()?);
         findings.notes.extend(self.rejected());
         let questions = self.folder.listed(Place::QuestionsOpen)?.len();
         if questions > 0 {
@@ -306,7 +298,7 @@ impl Visit<'_> {
         }
         let health = chamberlain::health(self.folder, self.now);
         if health != Colour::Green {
-            findings.notes.push(format!("the host's health counts as {}", health.word()));
+            findings.notes.push(format!("the host's health counts as {}", health.as_str()));
         }
         Ok(())
     }
@@ -333,16 +325,13 @@ impl Visit<'_> {
     }
 
     /// Results of the last day that belong to no task; older ones may have outlived theirs.
-    fn strangers(&self) -> Result<Vec<Stuck>, Fault> {
+    fn homeless_results(&self) -> Result<Vec<Stuck>, Fault> {
         let late = self.suspects(Place::Results, PATIENCE)?.into_iter();
         let kept_days = self.court.settings.retention.tasks_days.clamp(0.0, 1.0);
         let kept = A_DAY.min(SignedDuration::from_secs_f64(kept_days * A_DAY.as_secs_f64()));
-        let recent = late.filter(|(_, since)| !self.is_late(*since, kept));
-        let homeless = recent.filter(|(id, _)| self.folder.find(Kind::Task, id).is_none());
-        let stranger = |(id, since): (Id, Option<Timestamp>)| {
-            Suspect { what: "file", place: Place::Results, id: &id, since }.stuck(NO_TASK, STRANGER)
-        };
-        Ok(homeless.map(stranger).collect())
+        let recent = late.filter(|suspect| !self.is_late(suspect.since, kept));
+        let homeless = recent.filter(|suspect| self.folder.find(Kind::Task, &suspect.id).is_none());
+        Ok(homeless.map(|suspect| suspect.stuck(NO_TASK, HOMELESS)).collect())
     }
 
     /// The files that were rejected within a day, with the reasons.
@@ -383,6 +372,161 @@ fn misnamed(place: Place, name: &OsStr, since: Option<Timestamp>) -> Stuck {
     Stuck { what: word(place.kind()), id, place: place.path(), since, why, next }
 }
 
+/// Number of running tasks by general.
+pub(super) type Busy = BTreeMap<String, usize>;
+
+impl Visit<'_> {
+    fn tasks(&self, findings: &mut Findings) -> Result<(), Fault> {
+        let busy = self.in_progress(findings)?;
+        self.pending(&busy, findings)
+    }
+
+    fn pending(&self, busy: &Busy, findings: &mut Findings) -> Result<(), Fault> {
+        let mut in_line: Busy = Busy::new();
+        for suspect in self.suspects(Place::TasksPending, PATIENCE)? {
+            let Some(task) = self.read(&suspect, findings) else { continue };
+            let misplaced = self.misplaced(&suspect, &task);
+            if let Some(stuck) = misplaced.or_else(|| self.without_general(&suspect, &task)) {
+                findings.stuck.push(stuck);
+                continue;
+            }
+            let name = task.text("target_general").unwrap_or_default();
+            if self.has_free_soldier(&name, busy) {
+                let why = format!("the general {name} has a soldier free and has not taken it");
+                findings.stuck.push(suspect.stuck(why, "look into the general's log, and start it again"));
+            } else {
+                *in_line.entry(name).or_default() += 1;
+            }
+        }
+        let note = |(name, count): (String, usize)| {
+            format!("{count} tasks wait until the general {name} has a soldier free")
+        };
+        findings.notes.extend(in_line.into_iter().map(note));
+        Ok(())
+    }
+
+    pub(super) fn in_progress(&self, findings: &mut Findings) -> Result<Busy, Fault> {
+        let (mut busy, mut resting) = (Busy::new(), Vec::new());
+        for suspect in self.suspects(Place::TasksInProgress, SignedDuration::MIN)? {
+            let Some(task) = self.read(&suspect, findings) else { continue };
+            findings.stuck.extend(self.overdue(&suspect, &task));
+            let name = task.text("target_general").unwrap_or_default();
+            if self.folder.has(Place::Results, &suspect.id) {
+                findings.stuck.extend(self.unclosed(&suspect));
+            } else if running(&task).is_some() {
+                *busy.entry(name).or_default() += 1;
+            } else {
+                resting.push((suspect, task));
+            }
+        }
+        for (suspect, task) in resting {
+            findings.stuck.extend(self.not_taken_up(&suspect, &task, &busy));
+        }
+        Ok(busy)
+    }
+
+    /// A task that ended, and that the king has not heard of.
+    fn unclosed(&self, suspect: &Suspect) -> Option<Stuck> {
+        let since = written(&self.folder.file(Place::Results, &suspect.id));
+        if !self.is_late(since, PATIENCE) || !self.folder.has(Place::TasksInProgress, &suspect.id) {
+            return None;
+        }
+        let suspect = Suspect { since, ..suspect.clone() };
+        Some(if self.is_running("king") {
+            suspect.stuck(
+                "its result is there, and the king has not closed it",
+                "look into the king's log, and start it again",
+            )
+        } else {
+            suspect.stuck(format!("its result is there, and {NO_KING}"), START_KING)
+        })
+    }
+
+    /// A task under way that has no general any more, or has shown no sign of life for longer than it may.
+    fn overdue(&self, suspect: &Suspect, task: &Document) -> Option<Stuck> {
+        if self.folder.has(Place::Results, &suspect.id) || !self.is_late(suspect.since, PATIENCE) {
+            return None;
+        }
+        let faulty = self.misplaced(suspect, task).or_else(|| self.without_general(suspect, task));
+        faulty.or_else(|| {
+            let general = self.court.generals.get(&task.text("target_general")?)?;
+            let sign = self.silent_since(&suspect.id, &running(task)?, general)?;
+            let why =
+                format!("its soldier has shown no sign of life for longer than {} s", general.limit_s());
+            let suspect = Suspect { since: Some(sign), ..suspect.clone() };
+            Some(suspect.stuck(why, "start its general again: the task is then taken up anew"))
+        })
+    }
+
+    /// Since when the soldier of an attempt has been silent, if that is longer than it may be.
+    pub(super) fn silent_since(&self, id: &Id, attempt: &Document, general: &General) -> Option<Timestamp> {
+        let sign = self.sign_of_life(id, attempt)?;
+        let limit = span(general.limit_s()).saturating_add(PATIENCE);
+        self.is_late(Some(sign), limit).then_some(sign)
+    }
+
+    /// A task between two attempts whose time for the next has come.
+    fn not_taken_up(&self, suspect: &Suspect, task: &Document, busy: &Busy) -> Option<Stuck> {
+        let name = task.text("target_general")?;
+        let general = self.court.generals.get(&name)?;
+        let since = task
+            .objects("attempts")
+            .last()
+            .and_then(|last| instant(&last.text("ended_at")?))
+            .or(suspect.since);
+        let is_late = self.is_late(since, longest_pause(general, task).saturating_add(PATIENCE));
+        if !is_late || !self.is_running(&general_role(&name)) || !self.has_free_soldier(&name, busy) {
+            return None;
+        }
+        let why = "its next attempt is due, and its general has not begun it";
+        Some(
+            Suspect { since, ..suspect.clone() }
+                .stuck(why, "look into the general's log, and start it again"),
+        )
+    }
+
+    fn without_general(&self, suspect: &Suspect, task: &Document) -> Option<Stuck> {
+        let name = task.text("target_general").unwrap_or_default();
+        if !self.court.generals.contains_key(&name) {
+            let next = format!(
+                "write generals/{name}.toml and start the general; or remove the file, if nobody wants it done"
+            );
+            return Some(suspect.stuck(format!("this court has no general {name}"), next));
+        }
+        let next = format!("start `muster court general {name}`, or `muster court run`");
+        let is_running = self.is_running(&general_role(&name));
+        (!is_running).then(|| suspect.stuck(format!("the general {name} is not running"), next))
+    }
+
+    pub(super) fn has_free_soldier(&self, general: &str, busy: &Busy) -> bool {
+        let soldiers = self.court.generals.get(general).map_or(0, |general| general.max_soldiers);
+        busy.get(general).copied().unwrap_or(0) < soldiers
+    }
+
+    /// Time of the soldier's last sign of life; its start counts.
+    fn sign_of_life(&self, id: &Id, attempt: &Document) -> Option<Timestamp> {
+        let number = attempt.number("attempt").unwrap_or_default().to_string();
+        let directory = self.folder.path(ATTEMPTS).join(id.as_str()).join(number);
+        let begun = attempt.text("started_at").and_then(|text| instant(&text));
+        let taken = written(&self.folder.file(Place::TasksInProgress, id));
+        begun.max(written(&directory.join("heartbeat"))).max(taken)
+    }
+}
+
+pub(super) fn running(task: &Document) -> Option<Document> {
+    task.objects("attempts").pop().filter(|last| last.text("status").as_deref() == Some("running"))
+}
+
+/// Longer than any pause before a next attempt can be: it doubles with each.
+fn longest_pause(general: &General, task: &Document) -> SignedDuration {
+    let attempts = i32::try_from(task.objects("attempts").len()).unwrap_or(i32::MAX);
+    span(general.retry_after_s * 2f64.powi(attempts))
+}
+
+fn span(length_s: f64) -> SignedDuration {
+    SignedDuration::try_from(seconds(length_s)).unwrap_or(SignedDuration::MAX)
+}
+
 /// Three polls of the king or a general.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 const NO_KING: &str = "no king is running";
@@ -401,8 +545,5 @@ const READ_MAX: usize = 20;
 const FAILED: &str = "mend the cause and move it back to queue/messages/pending; or remove it";
 const A_DAY: SignedDuration = SignedDuration::from_hours(24);
 const NO_TASK: &str = "there is no such task";
-const STRANGER: &str = "a result is named after its task: rename the file, or remove it";
+const HOMELESS: &str = "a result is named after its task: rename the file, or remove it";
 const SHOWN_MAX: usize = 5;
-
-#[cfg(test)]
-mod tests;

@@ -41,6 +41,11 @@ impl Folder {
         Ok(())
     }
 
+    /// Moves a file of this id to `rejected/`.
+    pub fn reject_file(&self, place: Place, id: &Id, reason: &str) -> Result<(), Fault> {
+        self.reject(place, id.file_name().as_ref(), reason)
+    }
+
     /// Puts a reason down, unless there is one of other words; says whether it is there now.
     fn give_reason(&self, path: &Path, reason: &[u8]) -> Result<bool, Fault> {
         if self.place_new(path, reason)? {

@@ -1,4 +1,8 @@
 use super::*;
+use crate::{
+    document::document,
+    scene::{court, exists},
+};
 use jiff::{SignedDuration, Timestamp};
 use std::{
     os::unix::fs::symlink,
@@ -62,7 +66,7 @@ fn invalid_documents_are_not_written() {
     let (_home, folder) = court();
     let id = Id::parse("evt-1").unwrap();
     let mut event = event("evt-1", "first");
-    event.set_text("status", "unheard of");
+    event.set("status", "unheard of");
     for refused in [
         folder.create(Place::EventsPending, &id, &event).map(|_| ()),
         folder.write(Place::EventsPending, &id, &event),
@@ -108,10 +112,10 @@ fn what_is_not_valid_is_set_apart() {
         ("notes.txt", "its name is not {id}.json"),
         ("-rf.json", "its name is not {id}.json"),
     ] {
-        assert!(!has_name(&at(name)) && has_name(&folder.path("rejected").join(name)), "{name}");
+        assert!(!exists(&at(name)) && exists(&folder.path("rejected").join(name)), "{name}");
         assert_eq!(reason_of(&folder, name), format!("{reason}\n"), "{name}");
     }
-    assert!(has_name(&at(".hidden")) && has_name(&home.path().join("secret")));
+    assert!(exists(&at(".hidden")) && exists(&home.path().join("secret")));
 }
 
 /// C1, C12: a taken name in `rejected/` gets a number; neither the file before nor its reason is lost.
@@ -197,7 +201,7 @@ fn all_that_is_set_apart_at_once_keeps_its_reason() {
         }
     });
     for name in names.iter().flat_map(|name| [name.clone(), format!("{name}.1"), format!("{name}.2")]) {
-        assert!(has_name(&folder.path("rejected").join(&name)), "{name}");
+        assert!(exists(&folder.path("rejected").join(&name)), "{name}");
         assert_eq!(reason_of(&folder, &name), "its name is not {id}.json\n");
     }
     assert_eq!(everything(&folder.path("rejected")), 120);
@@ -216,7 +220,7 @@ fn temporary_files_are_swept() {
         }
     };
     let left =
-        |pid: &str| places.map(|place| has_name(&folder.path(place).join(format!("{TEMPORARY}{pid}-1-0"))));
+        |pid: &str| places.map(|place| exists(&folder.path(place).join(format!("{TEMPORARY}{pid}-1-0"))));
     let (dead, alive) = (dead.to_string(), alive.to_string());
     [dead.as_str(), alive.as_str(), "nobody"].into_iter().for_each(put);
     let directory = folder.path("rejected").join(format!("{TEMPORARY}{dead}-2-0"));
@@ -323,20 +327,11 @@ impl Fuse for NoRename {
     }
 }
 
-fn court() -> (tempfile::TempDir, Folder) {
-    let home = tempfile::tempdir().unwrap();
-    let folder = Folder::open(home.path()).unwrap();
-    (home, folder)
-}
-
 fn event(id: &str, text: &str) -> Document {
-    let mut payload = Document::new();
-    payload.set_text("text", text);
-    let mut event = Document::new();
-    event.set_text("id", id).set_text("type", "test.event").set_text("source", "test");
-    event.set_object("payload", &payload).set_text("priority", "normal");
-    event.set_text("created_at", "2026-02-07T10:00:00Z").set_text("status", "pending");
-    event
+    document! {
+        "id": id, "type": "test.event", "source": "test", "payload": document! {"text": text},
+        "priority": "normal", "created_at": "2026-02-07T10:00:00Z", "status": "pending",
+    }
 }
 
 /// A valid event of just so many bytes.
@@ -349,10 +344,6 @@ fn put(folder: &Folder, place: Place, id: &str) -> Id {
     let id = Id::parse(id).unwrap();
     assert!(folder.create(place, &id, &event(id.as_str(), "x")).unwrap());
     id
-}
-
-fn has_name(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }
 
 fn everything(directory: &Path) -> usize {

@@ -6,12 +6,9 @@
 mod listener;
 mod mind;
 mod outlet;
-mod post;
-pub mod replies;
-mod slack;
+mod replies;
 
-pub use mind::{Answer, Envoy, TimedAnswer};
-pub use post::{Post, Receipt};
+pub use mind::{Answer, Envoy, Post, Receipt, TimedAnswer};
 
 use crate::{
     Clock, Fault, Folder, Place, Wake,

@@ -6,11 +6,10 @@
 mod attempts;
 mod mind;
 mod soldier;
-mod verdict;
 
+pub use attempts::Ending;
+pub(crate) use attempts::failed_outcome;
 pub use mind::{GeneralMind, Start};
-pub use verdict::Ending;
-pub(crate) use verdict::failed_outcome;
 
 use crate::{
     Clock, Fault, Folder, Id, Place, Wake,

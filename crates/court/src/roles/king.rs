@@ -142,11 +142,8 @@ impl Archive {
     /// Mends a few; says whether there are more.
     fn mend_some(&mut self, folder: &Folder) -> Result<bool, Fault> {
         for (place, id) in self.left.split_off(self.left.len().saturating_sub(AT_ONCE)) {
-            match folder.read(place, &id) {
-                Ok(document) => mend(folder, place, &id, document)?,
-                Err(Fault::Gone(_)) => {}
-                Err(Fault::Invalid(reason)) => folder.reject(place, id.file_name().as_ref(), &reason)?,
-                Err(other) => return Err(other),
+            if let Some(document) = folder.read_or_reject(place, &id)? {
+                mend(folder, place, &id, document)?;
             }
         }
         Ok(!self.left.is_empty())
@@ -165,7 +162,7 @@ fn mend(folder: &Folder, place: Place, id: &Id, mut document: Document) -> Resul
         if place == Place::TasksCompleted { ended_as(folder, id) } else { place.statuses().first().copied() };
     let Some(word) = word else { return Ok(()) };
     tracing::info!(%id, place = place.path(), from = status, to = word, "a status is mended");
-    document.set_text("status", word);
+    document.set("status", word);
     folder.write(place, id, &document)
 }
 

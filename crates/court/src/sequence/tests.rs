@@ -1,14 +1,9 @@
 use super::*;
-use crate::{Fuse, Operation, Place};
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
+use crate::{
+    Place,
+    scene::{Countdown, court, now},
 };
+use std::{collections::BTreeSet, fs, thread};
 
 /// C9, C10: at least three digits, by the day in UTC, each series for itself.
 #[test]
@@ -109,8 +104,8 @@ fn a_crash_leaves_at_most_a_hole() {
     for operations in 0.. {
         let (home, folder) = court();
         assert_eq!(next(&folder, Series::Task), "task-20260207-001");
-        let fuse = Arc::new(Left(AtomicUsize::new(operations)));
-        let cut = Folder::with_fuse(home.path(), fuse).unwrap().next_id(Series::Task, now());
+        let cut =
+            Folder::with_fuse(home.path(), Countdown::of(operations)).unwrap().next_id(Series::Task, now());
         let after = next(&Folder::open(home.path()).unwrap(), Series::Task);
         match cut {
             Ok(id) => {
@@ -125,32 +120,12 @@ fn a_crash_leaves_at_most_a_hole() {
     }
 }
 
-/// Ends the world after so many operations.
-struct Left(AtomicUsize);
-
-impl Fuse for Left {
-    fn before(&self, _operation: &Operation) -> io::Result<()> {
-        let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        left.map(|_| ()).map_err(|_| io::Error::other("the world has ended"))
-    }
-}
-
-fn court() -> (tempfile::TempDir, Folder) {
-    let home = tempfile::tempdir().unwrap();
-    let folder = Folder::open(home.path()).unwrap();
-    (home, folder)
-}
-
 fn next(folder: &Folder, series: Series) -> String {
     folder.next_id(series, now()).unwrap().to_string()
 }
 
 fn put(folder: &Folder, place: Place, name: &str) {
     fs::write(folder.directory(place).join(format!("{name}.json")), b"{}").unwrap();
-}
-
-fn now() -> Timestamp {
-    "2026-02-07T10:00:00Z".parse().unwrap()
 }
 
 const DAY: &str = "20260207";

@@ -18,7 +18,7 @@ use std::{cell::RefCell, fs, path::Path, sync::Arc};
 pub(crate) struct World {
     pub(crate) story: &'static Story,
     directory: tempfile::TempDir,
-    /// What people have read: message ids, in order.
+    /// The messages that people have read: their ids, in order.
     pub(crate) posts: RefCell<Vec<String>>,
     now: RefCell<Timestamp>,
 }
@@ -173,9 +173,9 @@ pub(crate) struct Story {
     pub(crate) events: &'static [&'static str],
     /// Files that lie in `events/pending`, put there once.
     pub(crate) files: &'static [(&'static str, &'static str)],
-    /// What a soldier leaves, by the type of the task and the number of failures before.
+    /// The result that a soldier leaves, by the type of the task and the number of failures before.
     pub(crate) soldier: fn(&str, usize) -> Option<&'static str>,
-    /// How long the story goes on, in seconds, crashes included.
+    /// Length of the story in seconds, crashes included.
     pub(crate) seconds: i64,
 }
 

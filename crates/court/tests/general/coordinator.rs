@@ -35,13 +35,13 @@ pub(crate) struct Call {
     pub(crate) body: String,
 }
 
-/// What the coordinator knows, across its lives.
+/// The memory of the coordinator, across its lives.
 pub(crate) struct Memory {
     calls: Mutex<Vec<Call>>,
     ids: Mutex<BTreeMap<String, String>>,
-    /// How each stands.
+    /// The state of each, by id.
     standing: Mutex<BTreeMap<String, Value>>,
-    /// What is answered first, to anything but the feed.
+    /// Answers that come first, to anything but the feed.
     moods: Mutex<VecDeque<(StatusCode, Value)>>,
     /// Entries of the feed; each ends something once it is told.
     feed: watch::Sender<Vec<(String, Value, Value)>>,

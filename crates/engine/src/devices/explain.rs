@@ -225,7 +225,6 @@ mod tests {
     fn every_cause_is_named() {
         check(
             "
-
             0s   explain node PC-01           => unknown
             1s   pull PC-01 max=0 devices=d1,d2
             1s   pull PC-02 max=0 devices=e1
@@ -265,7 +264,6 @@ mod tests {
     fn a_run_that_waits_is_named_to_those_it_is_for() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             0s  pull PC-02 max=0 devices=e1,e2
             0s  pull PC-03 max=0 devices=f1
@@ -291,7 +289,6 @@ mod tests {
     fn a_run_for_broken_devices_names_one() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             1s  submit r1 attempts=1
             2s  pull PC-01

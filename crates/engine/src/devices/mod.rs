@@ -13,4 +13,3 @@ pub(crate) mod rule;
 #[cfg(test)]
 pub(crate) mod script;
 pub(crate) mod state;
-pub(crate) mod strangers;

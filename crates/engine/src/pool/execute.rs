@@ -2,11 +2,7 @@
 //! ([`super::decide`]), and is applied before the next one is decided: a worker that brings a thousand results and takes
 //! a thousand jobs needs no copy of anything.
 
-use super::{
-    Pool,
-    decide::{job, lease, result, worker},
-    state::PoolTimer,
-};
+use super::{Pool, decide, state::PoolTimer};
 use crate::{Mutant, execute::Execution, kernel::Decided};
 use alloc::{boxed::Box, format, sync::Arc, vec::Vec};
 use muster_model::{
@@ -32,55 +28,55 @@ impl<'e, 'a> Steps<'e, 'a> {
     pub(crate) fn carry_out(&mut self, command: PoolCommand) -> Result<PoolReply, PoolRejection> {
         match command {
             PoolCommand::Register(registration) => {
-                self.change_worker(worker::register(self.pool(), registration, self.now))
+                self.change_worker(decide::register(self.pool(), registration, self.now))
             }
             PoolCommand::SetKey { worker, owner, public_key } => {
-                worker::check_owner(self.pool(), worker, owner)?;
+                decide::check_owner(self.pool(), worker, owner)?;
                 self.apply([PoolEvent::WorkerKeyed { worker, public_key, at: self.now }]);
                 self.worker(worker)
             }
             PoolCommand::Beat { worker, owner } => {
-                worker::check_owner(self.pool(), worker, owner)?;
+                decide::check_owner(self.pool(), worker, owner)?;
                 self.see(worker);
                 Ok(PoolReply::Seen { at: self.now })
             }
             PoolCommand::Poll { worker, owner, start, supply } => {
-                worker::check_owner(self.pool(), worker, owner)?;
+                decide::check_owner(self.pool(), worker, owner)?;
                 Ok(self.poll(worker, start, supply))
             }
             PoolCommand::Resume { worker, owner } => {
-                worker::check_owner(self.pool(), worker, owner)?;
+                decide::check_owner(self.pool(), worker, owner)?;
                 self.see(worker);
-                Ok(PoolReply::Assignments(lease::started(self.pool(), worker)))
+                Ok(PoolReply::Assignments(decide::started(self.pool(), worker)))
             }
             PoolCommand::HandIn { worker, owner, result } => {
-                worker::check_owner(self.pool(), worker, owner)?;
+                decide::check_owner(self.pool(), worker, owner)?;
                 self.expire(worker);
                 self.hand_in(worker, &result).map(PoolReply::Taken)
             }
             PoolCommand::Work(work) => {
-                worker::check_owner(self.pool(), work.worker, work.owner)?;
+                decide::check_owner(self.pool(), work.worker, work.owner)?;
                 Ok(PoolReply::Worked(self.work(&work)))
             }
             PoolCommand::Submit(submission) => {
-                let decided = job::submit(self.pool(), *submission, self.execution.context);
+                let decided = decide::submit(self.pool(), *submission, self.execution.context);
                 self.conclude(decided).map(PoolReply::Submitted)
             }
             PoolCommand::Cancel { job, client } => {
-                let decided = job::cancel(self.pool(), job, client, self.execution.context);
+                let decided = decide::cancel(self.pool(), job, client, self.execution.context);
                 self.conclude(decided).map(PoolReply::Cancelled)
             }
             PoolCommand::Drain { worker, owner, draining } => {
-                let drain = worker::Drain { worker, owner, draining };
-                self.change_worker(worker::drain(self.pool(), &drain, self.now))
+                let drain = decide::Drain { worker, owner, draining };
+                self.change_worker(decide::drain(self.pool(), &drain, self.now))
             }
             PoolCommand::Ban { worker, reason } => {
-                worker::known(self.pool(), worker)?;
+                decide::known(self.pool(), worker)?;
                 self.ban(worker, reason);
                 self.worker(worker)
             }
             PoolCommand::Unban { worker, reason } => {
-                self.change_worker(worker::unban(self.pool(), worker, reason, self.now))
+                self.change_worker(decide::unban(self.pool(), worker, reason, self.now))
             }
         }
     }
@@ -89,7 +85,7 @@ impl<'e, 'a> Steps<'e, 'a> {
     pub(crate) fn follow(&mut self, timer: PoolTimer) {
         match timer {
             PoolTimer::Member(worker) => {
-                self.apply(worker::silence(self.pool(), worker, self.now));
+                self.apply(decide::silence(self.pool(), worker, self.now));
                 self.expire(worker);
                 self.execution.state.pool.arm(worker);
             }
@@ -116,7 +112,7 @@ impl<'e, 'a> Steps<'e, 'a> {
     /// The oldest assignment that was not started, else a new one.
     fn poll(&mut self, worker: PoolWorkerId, start: bool, supply: bool) -> PoolReply {
         self.see(worker);
-        let waiting = lease::assigned(self.pool(), worker).first().copied();
+        let waiting = decide::assigned(self.pool(), worker).first().copied();
         let handout = match waiting {
             Some(id) => Some(id),
             None if supply => self.grant(worker, start),
@@ -125,7 +121,7 @@ impl<'e, 'a> Steps<'e, 'a> {
         if start && let Some(id) = waiting {
             self.begin(id);
         }
-        PoolReply::Assignment(handout.and_then(|id| lease::handout_of(self.pool(), id)))
+        PoolReply::Assignment(handout.and_then(|id| decide::handout_of(self.pool(), id)))
     }
 
     /// Takes results and gives work, in one call.
@@ -134,7 +130,7 @@ impl<'e, 'a> Steps<'e, 'a> {
         self.expire(worker);
         let results = work.results.iter().map(|result| self.hand_in(worker, result)).collect();
         self.see(worker);
-        let mut ids: Vec<AssignmentId> = lease::assigned(self.pool(), worker);
+        let mut ids: Vec<AssignmentId> = decide::assigned(self.pool(), worker);
         ids.truncate(max);
         if work.start {
             ids.iter().for_each(|id| self.begin(*id));
@@ -145,7 +141,7 @@ impl<'e, 'a> Steps<'e, 'a> {
                 None => break,
             }
         }
-        let assignments = ids.into_iter().filter_map(|id| lease::handout_of(self.pool(), id)).collect();
+        let assignments = ids.into_iter().filter_map(|id| decide::handout_of(self.pool(), id)).collect();
         PoolWorkReply { results, assignments }
     }
 
@@ -155,9 +151,9 @@ impl<'e, 'a> Steps<'e, 'a> {
         worker: PoolWorkerId,
         result: &Arc<PoolResult>,
     ) -> Result<PoolTaken, PoolRejection> {
-        let decided = result::decide(self.pool(), worker, result, self.execution.context);
+        let decided = decide::take_result(self.pool(), worker, result, self.execution.context);
         let taken = self.conclude(decided)?;
-        self.apply(lease::follow_up(self.pool(), result.assignment.job(), Some(result), self.now));
+        self.apply(decide::follow_up(self.pool(), result.assignment.job(), Some(result), self.now));
         Ok(taken)
     }
 
@@ -166,7 +162,7 @@ impl<'e, 'a> Steps<'e, 'a> {
         if !self.pool().has_bug(Mutant::LeaseRevived) {
             self.expire(worker);
         }
-        self.apply(worker::see(self.pool(), worker, self.now));
+        self.apply(decide::see(self.pool(), worker, self.now));
     }
 
     fn begin(&mut self, assignment: AssignmentId) {
@@ -175,7 +171,7 @@ impl<'e, 'a> Steps<'e, 'a> {
 
     fn grant(&mut self, worker: PoolWorkerId, started: bool) -> Option<AssignmentId> {
         let fence = self.execution.context.number(self.drawn);
-        let grant = lease::grant(self.pool(), lease::Request { worker, started, fence, at: self.now })?;
+        let grant = decide::grant(self.pool(), decide::Request { worker, started, fence, at: self.now })?;
         self.drawn += 1;
         let id = grant.assignment;
         self.apply([PoolEvent::Granted(grant)]);
@@ -196,14 +192,14 @@ impl<'e, 'a> Steps<'e, 'a> {
 
     /// Ends a worker's overdue leases, before anything it asks is decided (P5).
     fn expire(&mut self, worker: PoolWorkerId) {
-        for assignment in lease::overdue(self.pool(), worker, self.now) {
+        for assignment in decide::overdue(self.pool(), worker, self.now) {
             self.end_lease(assignment, AssignmentState::Expired);
         }
     }
 
     fn end_lease(&mut self, assignment: AssignmentId, state: AssignmentState) {
         self.apply([PoolEvent::Ended { assignment, state, at: self.now }]);
-        self.apply(lease::follow_up(self.pool(), assignment.job(), None, self.now));
+        self.apply(decide::follow_up(self.pool(), assignment.job(), None, self.now));
     }
 
     /// Applies a decision about a worker; the reply is the worker as it is afterwards.

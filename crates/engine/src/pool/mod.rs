@@ -11,12 +11,10 @@ mod explain;
 mod invariant;
 mod ready;
 mod record;
-mod restore;
 mod state;
 #[cfg(test)]
 mod tests;
 mod vote;
-mod waiting;
 
 pub(crate) use decide::keys;
 pub(crate) use execute::Steps;

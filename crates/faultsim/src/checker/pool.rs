@@ -85,7 +85,8 @@ impl PoolBook {
     /// A new life begins: silence counts from now (P5), and whose turn it is is not remembered.
     pub(super) fn life_begins(&mut self, now: Timestamp) {
         self.up_since = now;
-        self.heard.values_mut().for_each(|heard| heard.push(now));
+        // Earlier signs are dated by the clock of the life before, which may be ahead of this one.
+        self.heard.values_mut().for_each(|heard| *heard = vec![now]);
         self.maybe.values_mut().for_each(|heard| *heard = now);
         self.waited.clear();
         self.taken.clear();

@@ -65,7 +65,7 @@ impl Director {
                 put_in_order(scene, view);
                 self.retry_failed(scene, view);
                 let is_open = view.sessions.iter().any(|session| session.open);
-                if is_open || self.wants_retry(&scene.checker.frames) || !self.retrying.is_empty() {
+                if is_open || self.wants_retry(&scene.checker.frames) || !self.is_quiet() {
                     scene.within(10_000, 20_000, Happening::Director(Duty::PutInOrder));
                 }
             }

@@ -1,13 +1,12 @@
 //! Reads the JSON of a fragment straight into its parts, without a tree in between.
 
-use super::frames::Frames;
+use super::Frames;
 use crate::{
     json::{member_text, members, skip_value},
-    moment::Moment,
-    number::Number,
-    number_tree::{NumberTree, Others},
+    number::{Number, NumberTree, Others},
     paths::{Paths, TOP},
     range::FrameRange,
+    time_order::Moment,
 };
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::RefCell, fmt, marker::PhantomData};

@@ -1,4 +1,5 @@
-//! Writes `manifest.json`: one list item per line, and nothing that depends on the time or place of the merge.
+//! Writes `manifest.json`, one list item per line, and `manifest_merge.log`, the findings and decisions for people (S21,
+//! S24). Nothing in either depends on the time or place of the merge, so the same fragments give the same bytes.
 
 use super::Merged;
 use crate::range::FrameRange;
@@ -44,6 +45,39 @@ impl Merged {
         lines.list("fragmentHashes", hashes)?;
         lines.close(b'}')?;
         lines.end()
+    }
+
+    /// Writes the log of the merge. It contains no time of day, so the same fragments give the same log.
+    ///
+    /// # Errors
+    /// If writing fails.
+    pub fn write_log(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "merged {} fragments, refused {}", self.table.entries().len(), self.refusals.len())?;
+        for refused in &self.refusals {
+            writeln!(out, "refused {}: {}", refused.file, refused.reason)?;
+        }
+        for warning in &self.warnings {
+            let about = warning.file.as_deref().unwrap_or("merge");
+            writeln!(out, "warning {about}: {}", warning.warning)?;
+        }
+        for overlap in &self.coverage.overlaps {
+            writeln!(out, "overlap {} of chunks {:?}", overlap.frame_range, overlap.chunk_ids)?;
+        }
+        for drop in &self.coverage.drops {
+            writeln!(out, "dropped {} of chunk {}", drop.frame_range, drop.retired_chunk_id)?;
+        }
+        for skipped in &self.skipped {
+            writeln!(out, "skipped {skipped}")?;
+        }
+        for reordered in &self.reordered {
+            writeln!(out, "reordered {reordered}")?;
+        }
+        for gap in &self.coverage.gaps {
+            writeln!(out, "gap {gap}")?;
+        }
+        let frames: u64 = self.coverage.pieces.iter().map(|piece| piece.range.frames()).sum();
+        let outcome = if self.is_complete() { "complete" } else { "incomplete" };
+        writeln!(out, "{outcome}: {frames} frames in {} ranges", self.coverage.pieces.len())
     }
 
     /// Returns the entries of `ranges[]`. Where a fragment has several, the first one carries the files and metrics: a

@@ -2,11 +2,8 @@
 //!
 //! It shares nothing with the real merge but the rules.
 
-mod time;
-
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-pub(crate) use time::Kept;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MadeFrame {
@@ -35,12 +32,26 @@ pub(crate) struct Made {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Around {
     pub(crate) total_frames: Option<u64>,
-    /// (start, end, retired, new)
-    pub(crate) replays: Vec<(u64, u64, u64, u64)>,
-    /// (start, end, reason)
-    pub(crate) given_up: Vec<(u64, u64, String)>,
+    pub(crate) replays: Vec<Run<MadeReplay>>,
+    /// With the reasons.
+    pub(crate) given_up: Vec<Run<String>>,
     /// Lines of `completions.jsonl`.
     pub(crate) completions: Vec<Value>,
+}
+
+/// Frames in a row with the same something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Run<T> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) of: T,
+}
+
+/// The chunk that was retired, and the one that replaces it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeReplay {
+    pub(crate) retired: u64,
+    pub(crate) new: u64,
 }
 
 /// The result of a naive merge.
@@ -50,7 +61,7 @@ pub(crate) struct Expected {
     pub(crate) statistics: Sums,
     pub(crate) validation: Sums,
     pub(crate) is_estimated: bool,
-    /// Whether a warning names ranges that go backwards.
+    /// True if a warning names ranges that go backwards.
     pub(crate) is_backwards: bool,
 }
 
@@ -90,17 +101,31 @@ impl Made {
     }
 }
 
+impl<T> Run<T> {
+    fn has(&self, frame: u64) -> bool {
+        (self.start..self.end).contains(&frame)
+    }
+
+    /// `{"frameRange": […]}` with further members.
+    fn json(&self, mut members: Value) -> Value {
+        members["frameRange"] = json!([self.start, self.end]);
+        members
+    }
+}
+
 impl Around {
     pub(crate) fn session(&self) -> Vec<u8> {
-        let replay = |(start, end, retired, new): &(u64, u64, u64, u64)| json!({"frameRange": [start, end], "retiredChunkId": retired, "newChunkId": new});
-        let replays: Vec<Value> = self.replays.iter().map(replay).collect();
-        let part =
-            |(start, end, reason): &(u64, u64, String)| json!({"frameRange": [start, end], "reason": reason});
-        let given_up: Vec<Value> = self.given_up.iter().map(part).collect();
-        let totals = self.total_frames;
-        json!({"sessionId": "s", "totalFrames": totals, "replays": replays, "givenUp": given_up})
-            .to_string()
-            .into_bytes()
+        let replays = self.replays.iter().map(|replay| {
+            let MadeReplay { retired, new } = replay.of;
+            replay.json(json!({"retiredChunkId": retired, "newChunkId": new}))
+        });
+        let given_up = self.given_up.iter().map(|part| part.json(json!({"reason": part.of})));
+        json!({
+            "sessionId": "s", "totalFrames": self.total_frames, "replays": replays.collect::<Vec<_>>(),
+            "givenUp": given_up.collect::<Vec<_>>(),
+        })
+        .to_string()
+        .into_bytes()
     }
 
     pub(crate) fn completions(&self) -> (String, Vec<u8>) {
@@ -109,12 +134,12 @@ impl Around {
     }
 
     fn is_retired(&self, chunk: u64) -> bool {
-        self.replays.iter().any(|(_, _, retired, _)| *retired == chunk)
+        self.replays.iter().any(|replay| replay.of.retired == chunk)
     }
 
     /// The entry that gave up a frame: of several the first in the order of ranges, then of reasons.
-    fn given_up(&self, frame: u64) -> Option<&(u64, u64, String)> {
-        self.given_up.iter().filter(|(start, end, _)| *start <= frame && frame < *end).min()
+    fn given_up(&self, frame: u64) -> Option<&Run<String>> {
+        self.given_up.iter().filter(|part| part.has(frame)).min()
     }
 }
 
@@ -126,27 +151,28 @@ pub(crate) fn merge(made: &[Made], around: &Around) -> Expected {
     let owners: Vec<Option<&Made>> = (0..end).map(|frame| owner(&made, around, frame)).collect();
     let ranges = runs(end, |frame| owners[frame as usize].map(|owner| owner.chunk));
     let by_chunk: BTreeMap<u64, &Made> = made.iter().map(|fragment| (fragment.chunk, *fragment)).collect();
-    let time::Timeline { kept, mut skipped, reordered, is_backwards } = time::in_time(ranges, &by_chunk);
+    let Timeline { kept, mut skipped, reordered, is_backwards } = in_time(ranges, &by_chunk);
     let ownerless = |frame: u64| owners[frame as usize].is_none();
     let given_up = runs(end, |frame| around.given_up(frame).filter(|_| ownerless(frame)));
-    skipped.extend(given_up.iter().map(|(start, end, (_, _, reason))| (*start, *end, Some(reason.clone()))));
+    let skip =
+        |Run { start, end, of: part }: Run<&Run<String>>| Run { start, end, of: Some(part.of.clone()) };
+    skipped.extend(given_up.into_iter().map(skip));
     skipped.sort();
     let gaps = runs(end, |frame| (ownerless(frame) && around.given_up(frame).is_none()).then_some(()));
     let drops = drops(&made, &owners);
     let (statistics, is_estimated) = statistics(&made, &kept);
     let survivors: Vec<&Made> =
-        made.iter().filter(|one| kept.iter().any(|kept| kept.2 == one.chunk)).copied().collect();
+        made.iter().filter(|one| kept.iter().any(|kept| kept.of == one.chunk)).copied().collect();
     let manifest = json!({
         "sessionId": "s",
         "totalFrames": around.total_frames,
         "complete": !kept.is_empty() && skipped.is_empty() && owners.iter().all(Option::is_some),
         "ranges": ranges_json(&kept, &by_chunk, around),
-        "gaps": gaps.iter().map(|(start, end, ())| json!([start, end])).collect::<Vec<_>>(),
+        "gaps": gaps.iter().map(|gap| json!([gap.start, gap.end])).collect::<Vec<_>>(),
         "overlaps": overlaps(&made, end),
         "replayDrops": drops.iter().map(drop_json).collect::<Vec<_>>(),
         "skipped": skipped.iter().map(skipped_json).collect::<Vec<_>>(),
-        "reordered": reordered.iter()
-            .map(|(start, end, chunk)| json!({"frameRange": [start, end], "chunkId": chunk})).collect::<Vec<_>>(),
+        "reordered": reordered.iter().map(|range| range.json(json!({"chunkId": range.of}))).collect::<Vec<_>>(),
         "cameras": cameras(&survivors),
         "validationSummary": {"fragments": summaries(&survivors)},
         "distributed": {
@@ -163,27 +189,26 @@ fn owner<'a>(made: &[&'a Made], around: &Around, frame: u64) -> Option<&'a Made>
     valid.max_by_key(|fragment| (fragment.replay, fragment.chunk)).copied()
 }
 
-/// Frames in a row with the same something.
-fn runs<T: PartialEq>(end: u64, what: impl Fn(u64) -> Option<T>) -> Vec<(u64, u64, T)> {
-    let mut runs: Vec<(u64, u64, T)> = Vec::new();
+fn runs<T: PartialEq>(end: u64, what: impl Fn(u64) -> Option<T>) -> Vec<Run<T>> {
+    let mut runs: Vec<Run<T>> = Vec::new();
     for frame in 0..end {
         match (runs.last_mut(), what(frame)) {
             (_, None) => {}
-            (Some((_, end, same)), Some(found)) if *end == frame && *same == found => *end = frame + 1,
-            (_, Some(found)) => runs.push((frame, frame + 1, found)),
+            (Some(run), Some(found)) if run.end == frame && run.of == found => run.end = frame + 1,
+            (_, Some(of)) => runs.push(Run { start: frame, end: frame + 1, of }),
         }
     }
     runs
 }
 
 /// The first range of a chunk has what its completion says.
-fn ranges_json(kept: &Kept, by_chunk: &BTreeMap<u64, &Made>, around: &Around) -> Vec<Value> {
-    let range = |(place, (start, end, chunk)): (usize, &(u64, u64, u64))| {
-        let mut range = json!({
-            "frameRange": [start, end], "globalIdChunkId": chunk, "workerId": by_chunk[chunk].worker,
-        });
-        let is_first = !kept[..place].iter().any(|(_, _, other)| other == chunk);
-        let line = around.completions.iter().find(|line| line["globalIdChunkId"] == *chunk);
+fn ranges_json(kept: &[Run<u64>], by_chunk: &BTreeMap<u64, &Made>, around: &Around) -> Vec<Value> {
+    let range = |place: usize| {
+        let chunk = kept[place].of;
+        let mut range =
+            kept[place].json(json!({"globalIdChunkId": chunk, "workerId": by_chunk[&chunk].worker}));
+        let is_first = !kept[..place].iter().any(|other| other.of == chunk);
+        let line = around.completions.iter().find(|line| line["globalIdChunkId"] == chunk);
         for (name, value) in line.filter(|_| is_first).into_iter().flat_map(|line| line.as_object().unwrap())
         {
             if !value.is_null() {
@@ -192,15 +217,11 @@ fn ranges_json(kept: &Kept, by_chunk: &BTreeMap<u64, &Made>, around: &Around) ->
         }
         range
     };
-    kept.iter().enumerate().map(range).collect()
+    (0..kept.len()).map(range).collect()
 }
 
-fn skipped_json((start, end, reason): &(u64, u64, Option<String>)) -> Value {
-    let mut skipped = json!({"frameRange": [start, end]});
-    if let Some(reason) = reason {
-        skipped["reason"] = json!(reason);
-    }
-    skipped
+fn skipped_json(skipped: &Run<Option<String>>) -> Value {
+    skipped.json(skipped.of.as_ref().map_or_else(|| json!({}), |reason| json!({"reason": reason})))
 }
 
 fn cameras(survivors: &[&Made]) -> Vec<Value> {
@@ -226,8 +247,8 @@ fn summaries(survivors: &[&Made]) -> Vec<Value> {
     with_one.map(summary).collect()
 }
 
-/// (start, end, chunk) of everything that was superseded, sorted.
-fn drops(made: &[&Made], owners: &[Option<&Made>]) -> Vec<(u64, u64, u64)> {
+/// Everything that was superseded with its chunk, sorted.
+fn drops(made: &[&Made], owners: &[Option<&Made>]) -> Vec<Run<u64>> {
     let mut drops = Vec::new();
     for fragment in made {
         let is_lost = |frame: u64| {
@@ -240,8 +261,8 @@ fn drops(made: &[&Made], owners: &[Option<&Made>]) -> Vec<(u64, u64, u64)> {
     drops
 }
 
-fn drop_json((start, end, chunk): &(u64, u64, u64)) -> Value {
-    json!({"frameRange": [start, end], "retiredChunkId": chunk})
+fn drop_json(drop: &Run<u64>) -> Value {
+    drop.json(json!({"retiredChunkId": drop.of}))
 }
 
 fn overlaps(made: &[&Made], end: u64) -> Vec<Value> {
@@ -250,25 +271,24 @@ fn overlaps(made: &[&Made], end: u64) -> Vec<Value> {
             made.iter().filter(|fragment| fragment.has(frame)).map(|fragment| fragment.chunk).collect();
         (chunks.len() > 1).then_some(chunks)
     };
-    let overlap = |(start, end, chunks)| json!({"frameRange": [start, end], "chunkIds": chunks});
-    runs(end, several).into_iter().map(overlap).collect()
+    runs(end, several).into_iter().map(|run| run.json(json!({"chunkIds": run.of}))).collect()
 }
 
-fn replays(drops: &[(u64, u64, u64)], around: &Around) -> Vec<Value> {
-    let is_told = |(start, end, chunk): &(u64, u64, u64)| {
-        around.replays.iter().any(|(from, to, retired, _)| retired == chunk && from <= start && end <= to)
+fn replays(drops: &[Run<u64>], around: &Around) -> Vec<Value> {
+    let is_told = |drop: &Run<u64>| {
+        let covers = |told: &Run<MadeReplay>| told.start <= drop.start && drop.end <= told.end;
+        around.replays.iter().any(|told| told.of.retired == drop.of && covers(told))
     };
-    let told = around.replays.iter().map(|(start, end, retired, new)| (*start, *end, *retired, Some(*new)));
-    let dropped = drops.iter().filter(|drop| !is_told(drop));
-    let all: BTreeSet<_> =
-        told.chain(dropped.map(|(start, end, chunk)| (*start, *end, *chunk, None))).collect();
-    all.into_iter()
-        .map(|(start, end, chunk, new)| {
-            let mut replay = drop_json(&(start, end, chunk));
-            new.into_iter().for_each(|new| replay["newChunkId"] = json!(new));
-            replay
-        })
-        .collect()
+    let told = around.replays.iter().map(|Run { start, end, of: MadeReplay { retired, new } }| {
+        (Run { start: *start, end: *end, of: *retired }, Some(*new))
+    });
+    let dropped = drops.iter().filter(|drop| !is_told(drop)).map(|drop| (drop.clone(), None));
+    let replay = |(run, new): (Run<u64>, Option<u64>)| {
+        let mut replay = drop_json(&run);
+        new.into_iter().for_each(|new| replay["newChunkId"] = json!(new));
+        replay
+    };
+    told.chain(dropped).collect::<BTreeSet<_>>().into_iter().map(replay).collect()
 }
 
 /// All numbers in nested objects, by their paths.
@@ -296,12 +316,10 @@ fn summed(leaves: impl IntoIterator<Item = (Vec<String>, f64)>) -> Sums {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn statistics(made: &[&Made], kept: &Kept) -> (Sums, bool) {
+fn statistics(made: &[&Made], kept: &[Run<u64>]) -> (Sums, bool) {
     let (mut all, mut is_estimated) = (Vec::new(), false);
     for fragment in made {
-        let survives = |frame: u64| {
-            kept.iter().any(|(start, end, chunk)| *start <= frame && frame < *end && *chunk == fragment.chunk)
-        };
+        let survives = |frame: u64| kept.iter().any(|run| run.has(frame) && run.of == fragment.chunk);
         let frames = fragment.end - fragment.start;
         let surviving = (fragment.start..fragment.end).filter(|frame| survives(*frame)).count() as u64;
         if surviving == 0 {
@@ -333,4 +351,68 @@ fn statistics(made: &[&Made], kept: &Kept) -> (Sums, bool) {
         }
     }
     (summed(all), is_estimated)
+}
+
+/// The ranges with their chunks in the order of time (S23), every range compared with every other.
+struct Timeline {
+    /// In the order of `ranges[]`.
+    kept: Vec<Run<u64>>,
+    /// Without reasons.
+    skipped: Vec<Run<Option<String>>>,
+    reordered: Vec<Run<u64>>,
+    is_backwards: bool,
+}
+
+/// The kind, the earliest and the latest time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Span {
+    has_instants: bool,
+    first: i64,
+    last: i64,
+}
+
+fn in_time(ranges: Vec<Run<u64>>, by_chunk: &BTreeMap<u64, &Made>) -> Timeline {
+    let span = |range: &Run<u64>| span(by_chunk[&range.of], range);
+    let is_late = |place: usize| {
+        let before = ranges[..place].iter().filter_map(span);
+        span(&ranges[place]).is_some_and(|span| {
+            before
+                .filter(|other| other.has_instants == span.has_instants)
+                .any(|other| span.first < other.last)
+        })
+    };
+    if !(0..ranges.len()).any(is_late) {
+        return Timeline { kept: ranges, skipped: Vec::new(), reordered: Vec::new(), is_backwards: false };
+    }
+    let (mut kept, mut skipped): (Vec<Run<u64>>, Vec<_>) = (Vec::new(), Vec::new());
+    for range in &ranges {
+        let mut spans = kept.iter().filter_map(span);
+        if span(range).is_some_and(|one| spans.any(|other| interleave(one, other))) {
+            skipped.push(Run { start: range.start, end: range.end, of: None });
+        } else {
+            kept.push(range.clone());
+        }
+    }
+    let in_frame_order = kept.clone();
+    for kind in [false, true] {
+        let is_kind = |range: &Run<u64>| span(range).is_some_and(|span| span.has_instants == kind);
+        let places: Vec<usize> = (0..kept.len()).filter(|place| is_kind(&in_frame_order[*place])).collect();
+        let mut sorted: Vec<Run<u64>> = places.iter().map(|place| in_frame_order[*place].clone()).collect();
+        sorted.sort_by_key(|range| span(range));
+        places.into_iter().zip(sorted).for_each(|(place, range)| kept[place] = range);
+    }
+    let moved = kept.iter().zip(&in_frame_order).filter(|(now, before)| now != before);
+    let reordered = moved.map(|(now, _)| now.clone()).collect();
+    Timeline { kept, skipped, reordered, is_backwards: true }
+}
+
+fn span(fragment: &Made, range: &Run<u64>) -> Option<Span> {
+    let frames = fragment.frames.iter().filter(|frame| range.has(frame.id));
+    let times: Vec<i64> = frames.filter_map(|frame| frame.timestamp).collect();
+    let (first, last) = (*times.iter().min()?, *times.iter().max()?);
+    Some(Span { has_instants: fragment.has_instants, first, last })
+}
+
+fn interleave(one: Span, other: Span) -> bool {
+    one.has_instants == other.has_instants && !(one.last <= other.first || other.last <= one.first)
 }

@@ -1,4 +1,5 @@
 //! Commands about sessions.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use super::{
     EntryId, FrameRange, FrameTaskId, FrameTaskRecord, QuarantineRecord, Ratio, SessionId, SessionRecord,
@@ -15,7 +16,6 @@ pub enum FrameCommand {
     Heartbeat(Heartbeat),
     /// A worker asks for a task (S3).
     Ask {
-        /// The worker.
         worker: Name,
         /// False: only what it already holds is told; its wait is over.
         supply: bool,
@@ -26,7 +26,6 @@ pub enum FrameCommand {
     Complete(Box<Completion>),
     /// A worker gives up (S5b).
     Fail {
-        /// The task.
         task: FrameTaskId,
         /// The worker, where known.
         worker: Option<Name>,
@@ -37,40 +36,20 @@ pub enum FrameCommand {
     },
     /// Take a worker off the list (S6).
     Remove {
-        /// The worker.
         worker: Name,
         /// Asked by the worker itself: not a way out of quarantine.
         itself: bool,
     },
     /// Give a waiting task to a worker, before the order of the queue (S6).
-    Assign {
-        /// The task.
-        task: FrameTaskId,
-        /// To whom.
-        worker: Name,
-    },
+    Assign { task: FrameTaskId, worker: Name },
     /// Give out no task any more (`true`), or again (`false`) (S6).
-    Broadcast {
-        /// Pause or resume.
-        pause: bool,
-    },
+    Broadcast { pause: bool },
     /// Keep a worker away from work (S9).
-    Quarantine {
-        /// The worker.
-        worker: Name,
-        /// Reason.
-        reason: Box<str>,
-    },
+    Quarantine { worker: Name, reason: Box<str> },
     /// Let a worker out of quarantine (S9).
-    Approve {
-        /// The worker.
-        worker: Name,
-        /// Reason.
-        reason: Box<str>,
-    },
+    Approve { worker: Name, reason: Box<str> },
     /// Grant more ids to a task (S1).
     MoreIds {
-        /// The worker that asks.
         worker: Name,
         /// For which of its tasks; `None`: the one it holds.
         task: Option<FrameTaskId>,
@@ -79,41 +58,26 @@ pub enum FrameCommand {
     },
     /// Never use these ids again, and have their range done anew (S17).
     RetireChunk {
-        /// The chunk.
         chunk: u64,
         /// Its task, as the store knows it.
         task: Option<FrameTaskId>,
-        /// Reason.
         reason: Box<str>,
     },
     /// Take a new session (S26).
     Submit(Box<SessionSubmission>),
     /// Pause, resume or cancel a session (S26).
-    Steer {
-        /// The session.
-        session: SessionId,
-        /// The action.
-        to: Steering,
-    },
+    Steer { session: SessionId, to: Steering },
     /// A worker comes back after a new term began (S19).
-    Rebind {
-        /// The worker.
-        worker: Name,
-        /// Its assignments.
-        held: Option<Held>,
-    },
+    Rebind { worker: Name, held: Option<Held> },
     /// A push was answered, or not (S3).
     Pushed {
-        /// The task.
         task: FrameTaskId,
-        /// The attempt.
         attempt: u16,
         /// True if the worker took it.
         acked: bool,
     },
     /// Files were moved to quarantine (S15).
     Moved {
-        /// The entry.
         entry: EntryId,
         /// Number of files it holds now.
         files: u64,
@@ -127,7 +91,6 @@ pub enum FrameCommand {
     },
     /// The manifest of a session whose frames are all done or given up was written (S21).
     Merged {
-        /// The session.
         session: SessionId,
         /// The mark of the request to write it.
         mark: u64,
@@ -137,10 +100,7 @@ pub enum FrameCommand {
     /// Render failed frames again (S26b).
     Retry(Box<RetryRequest>),
     /// A removed worker was told so by push and acknowledged it (S6).
-    Dismissed {
-        /// The worker.
-        worker: Name,
-    },
+    Dismissed { worker: Name },
 }
 
 /// A completed range that the manifest would skip (S23).
@@ -157,7 +117,6 @@ pub struct SkippedRange {
 /// A request to render failed frames again (S26b).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRequest {
-    /// Of which session.
     pub session: SessionId,
     /// Only failed ranges that have frames in common with one of these; `None`: all of them.
     pub frames: Option<Vec<FrameRange>>,
@@ -168,7 +127,6 @@ pub struct RetryRequest {
 /// A session that has ended, with everything of it that is not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedSession {
-    /// The session.
     pub record: SessionRecord,
     /// Its ranges that were not completed, by first frame.
     pub ranges: Vec<FrameTaskRecord>,
@@ -179,7 +137,6 @@ pub struct ClosedSession {
 /// A worker as it enrols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// The worker.
     pub worker: Name,
     /// SHA-256 of the token it is given.
     pub token_hash: [u8; 32],
@@ -194,7 +151,6 @@ pub struct Registration {
 /// A sign of life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The worker.
     pub worker: Name,
     /// Fill of its queue.
     pub queue_ratio: Ratio,
@@ -211,7 +167,6 @@ pub struct Heartbeat {
 /// Progress of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The worker.
     pub worker: Name,
     /// In which session, as it believes.
     pub session: SessionId,
@@ -230,7 +185,6 @@ pub struct Progress {
 /// A range handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The task.
     pub task: FrameTaskId,
     /// The worker, where known.
     pub worker: Option<Name>,
@@ -257,7 +211,6 @@ pub struct SessionSubmission {
     pub session: SessionId,
     /// Of the body, to tell a repeat from a mistake.
     pub digest: Digest,
-    /// Number of frames.
     pub total_frames: u64,
     /// Frames per task at most.
     pub frames_per_task: u64,
@@ -283,9 +236,7 @@ pub enum Steering {
 /// The range that a worker says it holds (S19).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The task.
     pub task: FrameTaskId,
-    /// The attempt.
     pub attempt: u16,
     /// With which ids.
     pub chunk: u64,

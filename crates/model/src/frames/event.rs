@@ -1,10 +1,10 @@
-//! Events about sessions.
+//! Events about sessions, and the effects that must happen outside once they are durable.
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
 use super::{
-    ClosedSession, Completion, EntryId, FrameRange, FrameTaskId, FrameTaskRecord, Heartbeat, IdRange,
-    Progress, QuarantineRecord, RangeEnd, Registration, Removal, RendererState, SessionId, SessionStatus,
-    SessionSubmission,
+    ClosedSession, Completion, EntryId, FrameHandout, FrameRange, FrameTaskId, FrameTaskRecord, Heartbeat,
+    IdRange, Progress, QuarantineRecord, RangeEnd, Registration, Removal, RendererState, SessionId,
+    SessionStatus, SessionSubmission,
 };
 use crate::{Name, Timestamp};
 use alloc::{boxed::Box, vec::Vec};
@@ -104,15 +104,10 @@ pub enum Reopening {
 /// A range as it was given to a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeGrant {
-    /// The task.
     pub task: FrameTaskId,
-    /// The range.
     pub range: FrameRange,
-    /// To whom.
     pub worker: Name,
-    /// The nth try.
     pub attempt: u16,
-    /// With which ids.
     pub ids: IdRange,
     /// The ids of the try before, retired (S16).
     pub replaces: Option<u64>,
@@ -120,6 +115,35 @@ pub struct RangeGrant {
     pub push: bool,
     /// The worker is told of it with this very answer.
     pub shown: bool,
-    /// Time of the event.
     pub at: Timestamp,
+}
+
+/// Something to be done outside once a decision is durable; derived again from state after a start. Each but `WriteSession` is acknowledged by a command of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Bring a task to a worker (S3); `Pushed` tells how it went.
+    Push {
+        worker: Name,
+        endpoint: Box<str>,
+        /// SHA-256 of its token: the key of the signature.
+        token_hash: [u8; 32],
+        handout: Box<FrameHandout>,
+    },
+    /// Tell a removed worker by push to stop (S6); `Dismissed` tells that it acknowledged.
+    Dismiss {
+        worker: Name,
+        endpoint: Box<str>,
+        /// SHA-256 of its token: the key of the signature.
+        token_hash: [u8; 32],
+    },
+    /// Move files to quarantine (S15); `Moved` tells that it is done.
+    Quarantine(Box<QuarantineRecord>),
+    /// Write `session.json` anew (S21).
+    WriteSession { session: SessionId },
+    /// Write the manifest of a session whose frames are all done or given up (S21); `Merged` tells that it is done.
+    Merge {
+        session: SessionId,
+        /// Tells this request from earlier ones for the session: a manifest that was overtaken by a retry does not count.
+        mark: u64,
+    },
 }

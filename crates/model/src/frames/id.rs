@@ -112,21 +112,9 @@ impl fmt::Display for SessionId {
     }
 }
 
-impl fmt::Debug for SessionId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 impl fmt::Display for FrameTaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:08}", self.session, self.start)
-    }
-}
-
-impl fmt::Debug for FrameTaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -157,12 +145,6 @@ impl fmt::Display for EntryId {
     }
 }
 
-impl fmt::Debug for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
 impl FromStr for EntryId {
     type Err = IdError;
 
@@ -176,6 +158,8 @@ impl FromStr for EntryId {
         Ok(Self::Worker(Name::new(worker).map_err(|_| IdError)?, SessionId::new(session)?))
     }
 }
+
+debug_as_display!(SessionId, FrameTaskId, EntryId);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
 //! Records of sessions.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use super::{
     ChunkState, DiagnosticKind, EntryId, FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Removal,
@@ -35,11 +36,8 @@ pub enum FrameChange {
 /// A worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RendererRecord {
-    /// Its name.
     pub id: Name,
-    /// Its status.
     pub state: RendererState,
-    /// Since when.
     pub state_since: Timestamp,
     /// SHA-256 of its token.
     pub token_hash: [u8; 32],
@@ -68,15 +66,10 @@ pub struct RendererRecord {
 /// A change of a worker's state (S11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransitionRecord {
-    /// The worker.
     pub worker: Name,
-    /// From which state.
     pub from: RendererState,
-    /// To which.
     pub to: RendererState,
-    /// Reason.
     pub cause: Box<str>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -87,9 +80,7 @@ pub struct SessionRecord {
     pub id: SessionId,
     /// Its age among all sessions: smaller is older.
     pub seq: u64,
-    /// Its status.
     pub status: SessionStatus,
-    /// Number of frames.
     pub total_frames: u64,
     /// Frames per task at most.
     pub frames_per_task: u64,
@@ -107,7 +98,6 @@ pub struct SessionRecord {
     pub open: bool,
     /// Time when it was taken.
     pub created_at: Timestamp,
-    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
     /// Reason why it failed.
     pub error: Option<Box<str>>,
@@ -118,11 +108,9 @@ pub struct SessionRecord {
 /// A range of a session's frames that was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameTaskRecord {
-    /// Its identity.
     pub id: FrameTaskId,
     /// The frame after its last.
     pub end: u64,
-    /// Its status.
     pub status: FrameTaskStatus,
     /// Attempts made, the live one included.
     pub attempt: u16,
@@ -142,7 +130,6 @@ pub struct FrameTaskRecord {
     pub granted_at: Timestamp,
     /// Time when its last attempt was confirmed.
     pub confirmed_at: Option<Timestamp>,
-    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
     /// Frames its last attempt dropped.
     pub dropped: u64,
@@ -157,15 +144,10 @@ pub struct FrameTaskRecord {
 /// Ids that were granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRecord {
-    /// The ids.
     pub ids: IdRange,
-    /// For which task.
     pub task: FrameTaskId,
-    /// To whom.
     pub worker: Name,
-    /// For which attempt.
     pub attempt: u16,
-    /// State of the ids.
     pub state: ChunkState,
     /// Reason why they were retired.
     pub reason: Option<Box<str>>,
@@ -176,53 +158,42 @@ pub struct ChunkRecord {
 /// A range that was given out anew (S16).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayRecord {
-    /// Of which session.
     pub session: SessionId,
-    /// The range.
     pub range: FrameRange,
     /// The ids that are no longer used.
     pub retired: u64,
     /// The ids in their place; unique among replays.
     pub new: u64,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
 /// Files set apart until a person has looked at them (S15).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRecord {
-    /// The entry.
     pub id: EntryId,
-    /// Of which session.
     pub session: SessionId,
     /// That session's directory, relative to the output root.
     pub output: Box<str>,
-    /// The worker.
     pub worker: Name,
     /// They are where they belong.
     pub moved: bool,
-    /// Number of files.
     pub files: u64,
     /// Note of the person who looked at the files.
     pub confirmed: Option<Box<str>>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
 /// A line of the diagnostics log (S4, S20b).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagnosticRecord {
-    /// Kind of the entry.
     pub kind: DiagnosticKind,
     /// The worker that said it, or that it is about.
     pub worker: Name,
-    /// In which session.
     pub session: SessionId,
     /// The task it is about.
     pub task: Option<FrameTaskId>,
     /// The text for people.
     pub text: Box<str>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 

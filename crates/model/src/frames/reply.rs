@@ -1,4 +1,5 @@
 //! Replies about sessions.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use super::{
     FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, RendererState, SessionId, SessionStatus,
@@ -55,13 +56,10 @@ pub struct SessionReply {
 /// Reply to a heartbeat (S2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Its status.
     pub state: RendererState,
-    /// The epoch.
     pub epoch: u64,
     /// Its share of the full frame rate.
     pub pressure: Pressure,
-    /// Its orders.
     pub orders: Vec<Order>,
 }
 
@@ -83,15 +81,10 @@ pub enum Order {
 /// One task given to a worker (S3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameHandout {
-    /// The task.
     pub task: FrameTaskId,
-    /// The range.
     pub range: FrameRange,
-    /// With which ids.
     pub ids: IdRange,
-    /// The nth try.
     pub attempt: u16,
-    /// In which epoch.
     pub epoch: u64,
     /// True if another try was made before.
     pub replay: bool,

@@ -1,4 +1,5 @@
 //! Views of sessions: what memory knows beyond the store, never durable.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
 use super::{
     FrameRange, FrameTaskId, FrameTaskStatus, IdRange, Pressure, Ratio, RendererState, SessionId,
@@ -59,9 +60,7 @@ pub struct StatusView {
 /// A worker as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RendererView {
-    /// The id.
     pub id: Name,
-    /// Its status.
     pub state: RendererState,
     /// Removed, and still calling (S6).
     pub zombie: bool,
@@ -90,30 +89,24 @@ pub struct RendererView {
 /// A live assignment as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveTask {
-    /// The id.
     pub id: FrameTaskId,
-    /// The range.
     pub range: FrameRange,
     /// Assigned or running; or, without a worker, pending or lost.
     pub status: FrameTaskStatus,
     /// Its holder.
     pub worker: Option<Name>,
-    /// The nth try.
     pub attempt: u16,
-    /// With which ids.
     pub ids: Option<IdRange>,
     /// Frames made so far.
     pub processed: u64,
     /// Frames dropped so far.
     pub dropped: u64,
-    /// Time when it was granted.
     pub granted_at: Timestamp,
 }
 
 /// An open session as memory knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionView {
-    /// Its status.
     pub status: SessionStatus,
     /// All frames are done; the manifest is being written.
     pub merging: bool,

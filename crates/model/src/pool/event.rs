@@ -1,11 +1,8 @@
 //! Events about the pool.
 #![allow(missing_docs, reason = "the fields of an event are named for what they hold")]
 
-use super::{
-    AssignmentId, AssignmentState, PoolJobId, PoolJobStatus, PoolRegistration, PoolResult, PoolSubmission,
-    PoolWorkerId,
-};
-use crate::{Fence, Timestamp};
+use super::{AssignmentState, PoolJobStatus, PoolRegistration, PoolResult, PoolSubmission};
+use crate::{AssignmentId, Fence, PoolJobId, PoolWorkerId, Timestamp};
 use alloc::{boxed::Box, sync::Arc};
 
 /// A change of what is known about the pool. Applying it cannot fail.

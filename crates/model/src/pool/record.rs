@@ -1,7 +1,8 @@
 //! Records of the pool.
+#![allow(missing_docs, reason = "fields whose names say what they hold have no words of their own")]
 
-use super::{AssignmentId, PoolJobDraft, PoolJobId, PoolResult, PoolWorkerId, Specs};
-use crate::{Digest, Fence, SubmissionKey, Timestamp, UserId};
+use super::{PoolJobDraft, PoolResult, Specs};
+use crate::{AssignmentId, Digest, Fence, PoolJobId, PoolWorkerId, SubmissionKey, Timestamp, UserId};
 use alloc::{boxed::Box, sync::Arc};
 
 /// One row to be written. Rows that mirror state replace the row of the same key; history is added.
@@ -37,15 +38,11 @@ words! {
 /// A worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolWorkerRecord {
-    /// Its identity.
     pub id: PoolWorkerId,
-    /// The owner.
     pub owner: UserId,
     /// Unique over all owners.
     pub name: Box<str>,
-    /// Its status.
     pub status: PoolWorkerStatus,
-    /// Its region.
     pub region: Option<Box<str>>,
     /// Qualities that jobs may ask for.
     pub specs: Specs,
@@ -65,22 +62,18 @@ pub struct PoolWorkerRecord {
     pub dissents: u32,
     /// The last heartbeat or poll that was written down.
     pub last_seen: Option<Timestamp>,
-    /// Time when it was registered.
     pub created_at: Timestamp,
 }
 
 /// A job as it was handed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolJobRecord {
-    /// Its identity.
     pub id: PoolJobId,
-    /// The client.
     pub client: UserId,
     /// Attempts in all.
     pub max_attempts: u8,
     /// Everything else about it; what a store hands over at a start has an empty payload.
     pub draft: PoolJobDraft,
-    /// Time when it was handed in.
     pub created_at: Timestamp,
 }
 
@@ -88,7 +81,7 @@ words! {
     /// Status of a pool job.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PoolJobStatus {
-        /// Nobody has it.
+        /// No worker has it.
         Queued = "queued",
         /// Somebody has it.
         Running = "running",
@@ -104,9 +97,7 @@ words! {
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolEndRecord {
-    /// Of which job.
     pub job: PoolJobId,
-    /// The client.
     pub client: UserId,
     /// `Completed`, `Failed` or `Cancelled`.
     pub status: PoolJobStatus,
@@ -114,7 +105,6 @@ pub struct PoolEndRecord {
     pub assignment: Option<AssignmentId>,
     /// Reason why it failed, where no assignment says it.
     pub error: Option<Box<str>>,
-    /// Time of the event.
     pub at: Timestamp,
 }
 
@@ -140,21 +130,16 @@ words! {
 /// An assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssignmentRecord {
-    /// Its identity.
     pub id: AssignmentId,
-    /// The worker.
     pub worker: PoolWorkerId,
     /// That worker's owner.
     pub owner: UserId,
     /// The nonce.
     pub fence: Fence,
-    /// Its status.
     pub state: AssignmentState,
-    /// Time when it was granted.
     pub granted_at: Timestamp,
     /// Time when the job's own limit is over.
     pub timeout_at: Option<Timestamp>,
-    /// Time when it ended.
     pub ended_at: Option<Timestamp>,
     /// SHA-256 of the body its result came in (P8).
     pub digest: Option<[u8; 32]>,
@@ -171,9 +156,7 @@ pub struct AssignmentRecord {
 /// A submission's key and what came of it (P13).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolKeyRecord {
-    /// The client.
     pub client: UserId,
-    /// The key.
     pub key: SubmissionKey,
     /// Of the body.
     pub digest: Digest,
@@ -181,7 +164,6 @@ pub struct PoolKeyRecord {
     pub first: PoolJobId,
     /// Number of jobs it made.
     pub count: u32,
-    /// Time of the event.
     pub at: Timestamp,
 }
 

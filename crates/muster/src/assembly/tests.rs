@@ -5,7 +5,7 @@ use crate::config::Layers;
 use muster_coordinator::Lead;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
@@ -103,6 +103,38 @@ fn all_addresses_are_nobodys() {
     let told = config("postgres://u@h/db", "https://a.example");
     assert_eq!(advertised(&told, everywhere).unwrap().to_string(), "https://a.example");
 }
+
+/// I7, I8, Q14, Q15, Q16, Q17, P3, P4, P5, P6, P7, P13, P14, P17, P18, P19: every route is described, with those who may call
+/// it, an id of its own and a success; every reference leads somewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_is_described() {
+    let (_data, leader, _follower) = pair().await;
+    let document: Value = serde_json::from_str(&leader.text("/openapi.json").await).unwrap();
+    let (mut routes, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let route = format!("{method} {path}");
+            let is_open = OPEN.contains(&path.as_str());
+            let needs = operation["security"].as_array().is_some_and(|needs| !needs.is_empty());
+            assert_ne!(needs, is_open, "{route}");
+            assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{route}");
+            let responses = operation["responses"].as_object().unwrap();
+            assert!(responses.keys().any(|status| status.starts_with('2')), "{route}");
+            assert!(responses.values().all(|response| response["description"].is_string()), "{route}");
+            routes.insert(route);
+        }
+    }
+    assert_eq!(routes, include_str!("routes.txt").lines().map(str::to_owned).collect());
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for part in document.to_string().split("\"$ref\":\"#/components/schemas/").skip(1) {
+        let name = part.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name}");
+    }
+}
+
+/// Paths that need no token.
+const OPEN: [&str; 7] =
+    ["/", "/docs", "/healthz", "/leader-proof", "/openapi.json", "/readyz", "/auth/login"];
 
 /// One of the servers.
 struct Server {

@@ -2,9 +2,10 @@
 
 use super::{
     secret, serve,
-    worker_program::{self, Format, list_set_aside, with_line},
+    worker_program::{self, list_set_aside, with_line},
 };
 use crate::{
+    config::LogFormat,
     failure::{Exit, Failure},
     reach,
 };
@@ -58,8 +59,8 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "HOST:PORT")]
     status: Option<String>,
     /// Format of log lines
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    log_format: Format,
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
     #[command(subcommand)]
     command: Option<Command>,
 }

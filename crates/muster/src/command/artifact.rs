@@ -1,13 +1,12 @@
 //! `muster artifact list|get|link`: files that tasks left behind (N21).
 
-use super::converse;
+use super::client_command::{Action, Conversation, Limit, Noun};
 use crate::{
     client::{Client, Listing},
     failure::{Exit, Failure},
     output,
-    reach::Reach,
 };
-use clap::{ArgGroup, Args, Subcommand};
+use clap::{ArgGroup, Subcommand};
 use serde_json::json;
 use std::{
     fs::File,
@@ -15,16 +14,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[derive(Debug, Args)]
-pub(crate) struct Artifact {
-    #[command(flatten)]
-    reach: Reach,
-    #[command(subcommand)]
-    action: Action,
-}
+pub(crate) type Artifact = Noun<ArtifactAction>;
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum ArtifactAction {
     /// List those of a run, or of a device in the newest runs
     #[command(group = ArgGroup::new("whose").required(true).args(["run", "device"]))]
     List {
@@ -34,9 +27,8 @@ enum Action {
         /// Of this device, newest first
         #[arg(long, value_name = "ID")]
         device: Option<String>,
-        /// At most so many
-        #[arg(long, default_value_t = 1000)]
-        limit: usize,
+        #[command(flatten)]
+        limit: Limit<1000>,
     },
     /// Fetch one
     Get {
@@ -53,16 +45,17 @@ enum Action {
     },
 }
 
-impl Artifact {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action } = self;
-        converse(&reach, async |client| match action {
-            Action::List { run, device, limit } => {
-                list(client, &artifacts_of(run.as_deref(), device.as_deref())?, limit, reach.json).await
+impl Action for ArtifactAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::List { run, device, limit: Limit { limit } } => {
+                let path = artifacts_of(run.as_deref(), device.as_deref())?;
+                let listing = Listing { path: &path, name: "artifacts", query: Vec::new(), limit };
+                talk.list(listing, &["device_id", "task_device_id", "attempt", "kind", "path"]).await
             }
-            Action::Get { path, output } => get(client, &path, output.as_deref(), reach.json).await,
-            Action::Link { path } => link(client, &path, reach.json).await,
-        })
+            Self::Get { path, output } => get(talk, &path, output.as_deref()).await,
+            Self::Link { path } => link(talk, &path).await,
+        }
     }
 }
 
@@ -75,57 +68,41 @@ fn artifacts_of<'a>(run: Option<&'a str>, device: Option<&'a str>) -> Result<[&'
     }
 }
 
-async fn list(client: &Client, path: &[&str], limit: usize, json: bool) -> Result<Exit, Failure> {
-    let artifacts = client.list(Listing { path, name: "artifacts", query: Vec::new(), limit }).await?;
-    output::listing(
-        &artifacts,
-        "artifacts",
-        &["device_id", "task_device_id", "attempt", "kind", "path"],
-        json,
-    );
-    Ok(Exit::Fine)
-}
-
-async fn get(client: &Client, path: &str, output: Option<&Path>, json: bool) -> Result<Exit, Failure> {
+async fn get(talk: &Conversation, path: &str, output: Option<&Path>) -> Result<Exit, Failure> {
     match output {
-        Some(file) => to_file(client, path, file, json).await,
-        None if json => Err(Failure::Usage("--json tells of a file: give --output".to_owned())),
+        Some(file) => to_file(talk, path, file).await,
+        None if talk.json => Err(Failure::Usage("--json tells of a file: give --output".to_owned())),
         None if io::stdout().is_terminal() => {
             Err(Failure::Usage("a file does not belong on a terminal: give --output".to_owned()))
         }
-        None => to_pipe(client, path).await,
+        None => {
+            fetch(&talk.client, path, io::stdout().lock()).await?;
+            Ok(Exit::Fine)
+        }
     }
 }
 
-async fn to_pipe(client: &Client, path: &str) -> Result<Exit, Failure> {
-    fetch(client, path, io::stdout().lock()).await?;
-    Ok(Exit::Fine)
-}
-
-async fn to_file(client: &Client, path: &str, file: &Path, json: bool) -> Result<Exit, Failure> {
+async fn to_file(talk: &Conversation, path: &str, file: &Path) -> Result<Exit, Failure> {
     // Beside its place first, so that half a file never has its name.
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut part = tempfile::NamedTempFile::new_in(directory)?;
-    let size = fetch(client, path, part.as_file_mut()).await?;
+    let size = fetch(&talk.client, path, part.as_file_mut()).await?;
     let kept: File = part.persist(file).map_err(|error| error.error)?;
     kept.sync_all()?;
-    if json {
-        output::document(&json!({"storage_path": path, "file": file.display().to_string(), "size": size}));
-    } else {
-        eprintln!("{size} bytes in {}", file.display());
-    }
-    Ok(Exit::Fine)
+    let file = file.display();
+    let document = json!({"storage_path": path, "file": file.to_string(), "size": size});
+    Ok(talk.confirm(&document, format_args!("{size} bytes in {file}")))
 }
 
 /// Prints the link alone on stdout, so that a script can use it; the rest is for people.
-async fn link(client: &Client, path: &str, json: bool) -> Result<Exit, Failure> {
-    let link = client.get(&pieces_of(path), &[("link", "true".to_owned())]).await?;
-    if json {
+async fn link(talk: &Conversation, path: &str) -> Result<Exit, Failure> {
+    let link = talk.client.get(&pieces_of(path), &[("link", "true".to_owned())]).await?;
+    if talk.json {
         output::document(&link);
         return Ok(Exit::Fine);
     }
-    let url = link["public_url"].as_str().ok_or_else(|| client.not_ours("no public_url in the answer"))?;
-    output::line(url);
+    let url = link["public_url"].as_str();
+    output::line(url.ok_or_else(|| talk.client.not_ours("no public_url in the answer"))?);
     match link["expires_at"].as_i64() {
         Some(at) => eprintln!("opens without a token until {}", output::moment(at)),
         None => eprintln!("needs an operator's token: the server has artifacts.public_url_days = 0"),

@@ -1,10 +1,9 @@
 //! `muster audit` (the actions of privileged users, I7) and `muster alerts`.
 
-use super::converse;
+use super::client_command::{Limit, converse, given};
 use crate::{
     client::Listing,
     failure::{Exit, Failure},
-    output,
     reach::Reach,
 };
 use clap::Args;
@@ -30,13 +29,10 @@ pub(crate) struct Audit {
 impl Audit {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let Self { reach, action, actor, about, limit } = self;
-        let filters = [("action", action), ("actor", actor), ("subject_contains", about)];
-        let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-        converse(&reach, async |client| {
+        let query = given([("action", action), ("actor", actor), ("subject_contains", about)]);
+        converse(&reach, async |talk| {
             let listing = Listing { path: &["audit"], name: "acts", query, limit };
-            let columns = ["at", "username", "action", "subject"];
-            output::listing(&client.list(listing).await?, "acts", &columns, reach.json);
-            Ok(Exit::Fine)
+            talk.list(listing, &["at", "username", "action", "subject"]).await
         })
     }
 }
@@ -45,24 +41,16 @@ impl Audit {
 pub(crate) struct Alerts {
     #[command(flatten)]
     reach: Reach,
-    /// At most so many
-    #[arg(long, default_value_t = 100)]
-    limit: usize,
+    #[command(flatten)]
+    limit: Limit<100>,
 }
 
 impl Alerts {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        converse(&self.reach, async |client| {
-            let listing =
-                Listing { path: &["api", "alerts"], name: "alerts", query: Vec::new(), limit: self.limit };
-            let alerts = client.list(listing).await?;
-            output::listing(
-                &alerts,
-                "alerts",
-                &["at", "kind", "pc_id", "run_id", "message"],
-                self.reach.json,
-            );
-            Ok(Exit::Fine)
+        let Self { reach, limit: Limit { limit } } = self;
+        converse(&reach, async |talk| {
+            let listing = Listing { path: &["api", "alerts"], name: "alerts", query: Vec::new(), limit };
+            talk.list(listing, &["at", "kind", "pc_id", "run_id", "message"]).await
         })
     }
 }

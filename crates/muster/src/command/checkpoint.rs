@@ -1,6 +1,9 @@
 //! `muster checkpoint`: everything about sessions in one file, and back again (S20).
 
-use super::{converse, store_side::StoreLocation};
+use super::{
+    client_command::{Conversation, converse},
+    store_copy::StoreLocation,
+};
 use crate::{
     assembly,
     client::Client,
@@ -56,12 +59,12 @@ fn run(reach: &Reach, file: Option<PathBuf>, force: bool) -> Result<Exit, Failur
     if let Some(file) = file.as_ref().filter(|file| !force && file.symlink_metadata().is_ok()) {
         return Err(exists(file));
     }
-    converse(reach, async |client| match file {
-        Some(file) => to_file(client, &file, force, reach.json).await,
-        None if io::stdout().is_terminal() && !reach.json => {
+    converse(reach, async |talk| match file {
+        Some(file) => to_file(talk, &file, force).await,
+        None if io::stdout().is_terminal() && !talk.json => {
             Err(Failure::Usage("a checkpoint does not belong on a terminal: name a file".to_owned()))
         }
-        None => to_pipe(client).await,
+        None => to_pipe(&talk.client).await,
     })
 }
 
@@ -73,8 +76,8 @@ async fn to_pipe(client: &Client) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-async fn to_file(client: &Client, file: &Path, force: bool, json: bool) -> Result<Exit, Failure> {
-    let checkpoint = fetch(client).await?;
+async fn to_file(talk: &Conversation, file: &Path, force: bool) -> Result<Exit, Failure> {
+    let checkpoint = fetch(&talk.client).await?;
     // Beside its place first, so that half a file never has its name; and for its owner only, as it holds hashes of tokens.
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut part = tempfile::NamedTempFile::new_in(directory)?;
@@ -85,16 +88,12 @@ async fn to_file(client: &Client, file: &Path, force: bool, json: bool) -> Resul
         io::ErrorKind::AlreadyExists => exists(file),
         _ => Failure::System(error.error),
     })?;
-    let size = checkpoint.len();
-    if json {
-        output::document(&json!({"file": file.display().to_string(), "size": size}));
-    } else {
-        eprintln!("{size} bytes in {}", file.display());
-    }
-    Ok(Exit::Fine)
+    let (file, size) = (file.display(), checkpoint.len());
+    let document = json!({"file": file.to_string(), "size": size});
+    Ok(talk.confirm(&document, format_args!("{size} bytes in {file}")))
 }
 
-/// What is there may be the only checkpoint of its time.
+/// The refusal to overwrite a file: it may be the only checkpoint of its time.
 fn exists(file: &Path) -> Failure {
     Failure::Refused(format!(
         "{} is there already; name another file, or give --force to replace it",
@@ -145,12 +144,7 @@ impl Restore {
         let taken_at = checkpoint.taken_at().0;
         let store = assembly::open_store(&config)?.store;
         let restored = checkpoint.restore(&*store, &config.simulation.output_root)?;
-        let document = document(&restored, taken_at);
-        if json {
-            output::document(&document)
-        } else {
-            output::members(&document)
-        }
+        output::object(&document(&restored, taken_at), json);
         Ok(Exit::Fine)
     }
 }

@@ -17,6 +17,7 @@ use muster_court::{
     prune::{self, Pruned, Removal, RemovalFailure},
     schema,
 };
+use roles::{Part, play_alone, play_every_role};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -36,21 +37,21 @@ pub(crate) struct Court {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Make a court that runs as it is, with every setting explained
-    Init(Init),
+    Init,
     /// Run every role in one process
-    Run(roles::Run),
+    Run(roles::Options),
     /// Run the king alone: makes events tasks, and ends of tasks messages
-    King(roles::King),
+    King(roles::Options),
     /// Run one general alone: has the tasks of its domain done
     General(roles::General),
     /// Run the sentinel alone: brings in events from GitHub, Jira and programs
-    Sentinel(roles::Sentinel),
+    Sentinel(roles::Options),
     /// Run the envoy alone: posts messages and brings in replies
-    Envoy(roles::Envoy),
+    Envoy(roles::Options),
     /// Run the chamberlain alone: watches how busy the host is
-    Chamberlain(roles::Chamberlain),
+    Chamberlain(roles::Options),
     /// Hand in one event, as JSON on standard input; prints its id
-    Emit(Emit),
+    Emit,
     /// Have the envoy tell people something; prints the message's id
     Send(Send),
     /// List the questions that wait for an answer
@@ -71,14 +72,14 @@ impl Court {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
         let home = &self.home;
         match self.command {
-            Command::Init(init) => init.run(home),
-            Command::Run(run) => run.run(home),
-            Command::King(king) => king.run(home),
+            Command::Init => make(home),
+            Command::Run(options) => play_every_role(home, &options),
+            Command::King(options) => play_alone(home, &options, Part::King),
             Command::General(general) => general.run(home),
-            Command::Sentinel(sentinel) => sentinel.run(home),
-            Command::Envoy(envoy) => envoy.run(home),
-            Command::Chamberlain(chamberlain) => chamberlain.run(home),
-            Command::Emit(emit) => emit.run(home),
+            Command::Sentinel(options) => play_alone(home, &options, Part::Sentinel),
+            Command::Envoy(options) => play_alone(home, &options, Part::Envoy),
+            Command::Chamberlain(options) => play_alone(home, &options, Part::Chamberlain),
+            Command::Emit => hand_in(home),
             Command::Send(send) => send.run(home),
             Command::Inbox(inbox) => inbox.run(home),
             Command::Reply(reply) => reply.run(home),
@@ -106,7 +107,7 @@ fn open(home: &Path) -> Result<(Folder, config::Court), Failure> {
     Ok((Folder::open(home)?, court))
 }
 
-/// Where people hear of tasks: `$SLACK_DEFAULT_CHANNEL`, else what court.toml says (C14).
+/// The channel in which people hear of tasks: `$SLACK_DEFAULT_CHANNEL`, else what court.toml says (C14).
 fn default_channel(court: &config::Court) -> Result<String, Failure> {
     let variable = std::env::var("SLACK_DEFAULT_CHANNEL").ok().filter(|channel| !channel.is_empty());
     if let Some(channel) = &variable {
@@ -176,29 +177,25 @@ fn row(question: &Question) -> Value {
     })
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Emit {}
-
-impl Emit {
-    fn run(self, home: &Path) -> Result<Exit, Failure> {
-        let (folder, _) = open(home)?;
-        let bytes = standard_input()?;
-        if bytes.trim_ascii().is_empty() {
-            return Err(Failure::Refused(
-                "nothing came on standard input; an event is a JSON object with type, source and payload"
-                    .to_owned(),
-            ));
-        }
-        let event = Document::parse(&bytes)
-            .map_err(|error| Failure::Refused(format!("the event was refused: {error}")))?;
-        let emitted = emit(&folder, event, Clock.now())
-            .map_err(|fault| Failure::refused("the event was refused", fault))?;
-        if let Emitted::Duplicate(id) = &emitted {
-            eprintln!("{id} was handed in before; this one is dropped");
-        }
-        output::line(emitted.id().as_str());
-        Ok(Exit::Fine)
+/// Hands in the event on standard input.
+fn hand_in(home: &Path) -> Result<Exit, Failure> {
+    let (folder, _) = open(home)?;
+    let bytes = standard_input()?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(Failure::Refused(
+            "nothing came on standard input; an event is a JSON object with type, source and payload"
+                .to_owned(),
+        ));
     }
+    let event = Document::parse(&bytes)
+        .map_err(|error| Failure::Refused(format!("the event was refused: {error}")))?;
+    let emitted = emit(&folder, event, Clock.now())
+        .map_err(|fault| Failure::refused("the event was refused", fault))?;
+    if let Emitted::Duplicate(id) = &emitted {
+        eprintln!("{id} was handed in before; this one is dropped");
+    }
+    output::line(emitted.id().as_str());
+    Ok(Exit::Fine)
 }
 
 #[derive(Debug, Args)]
@@ -271,7 +268,7 @@ fn context(task: Option<&str>) -> Result<Document, Failure> {
     let mut context = Document::new();
     if let Some(task) = task {
         let id = Id::parse(task).map_err(|error| Failure::Usage(format!("--task: {error}")))?;
-        context.set_text("task_id", id.as_str());
+        context.set("task_id", id.as_str());
     }
     Ok(context)
 }
@@ -305,21 +302,17 @@ impl From<MessageUrgency> for Urgency {
     }
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Init {}
-
-impl Init {
-    fn run(self, home: &Path) -> Result<Exit, Failure> {
-        for path in init(home)? {
-            output::line(&path.display().to_string());
-        }
-        let home = home.display();
-        eprintln!("a court that runs as it is: muster court run --home {home}");
-        eprintln!(
-            "and an event for it: echo '{{\"type\": \"greet.hello\", \"source\": \"me\", \"payload\": {{\"name\": \"Ada\"}}}}' | muster court emit --home {home}"
-        );
-        Ok(Exit::Fine)
+/// Makes a court.
+fn make(home: &Path) -> Result<Exit, Failure> {
+    for path in init(home)? {
+        output::line(&path.display().to_string());
     }
+    let home = home.display();
+    eprintln!("a court that runs as it is: muster court run --home {home}");
+    eprintln!(
+        "and an event for it: echo '{{\"type\": \"greet.hello\", \"source\": \"me\", \"payload\": {{\"name\": \"Ada\"}}}}' | muster court emit --home {home}"
+    );
+    Ok(Exit::Fine)
 }
 
 #[derive(Debug, Args)]
@@ -344,9 +337,9 @@ impl Doctor {
         let unknown = || Failure::NotFound(format!("no file of this court knows {id:?}"));
         let timeline = Id::parse(id).ok().and_then(|id| doctor::timeline(folder, &id)).ok_or_else(unknown)?;
         if self.json {
-            output::document(&document(&timeline));
+            output::document(&document(&timeline))
         } else {
-            print_timeline(&timeline);
+            print_timeline(&timeline)
         }
         Ok(Exit::Fine)
     }
@@ -354,9 +347,9 @@ impl Doctor {
     fn look(&self, folder: &Folder, court: &config::Court) -> Result<Exit, Failure> {
         let findings = doctor::stuck(folder, court, Clock.now())?;
         if self.json {
-            output::document(&document(&findings));
+            output::document(&document(&findings))
         } else {
-            print_findings(&findings);
+            print_findings(&findings)
         }
         Ok(if findings.stuck.is_empty() { Exit::Fine } else { Exit::Failed })
     }
@@ -480,18 +473,14 @@ fn document(value: &impl serde::Serialize) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::parse_flags;
     use muster_court::{Folder, Place};
 
     fn send(arguments: &[&str]) -> Result<Exit, Exit> {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(flatten)]
-            send: Send,
-        }
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::open(home.path()).unwrap();
-        let line = <Line as clap::Parser>::try_parse_from(["send"].iter().chain(arguments)).unwrap();
-        let sent = line.send.run(home.path()).map_err(|failure| failure.exit());
+        let send: Send = parse_flags(["send"].iter().chain(arguments)).unwrap();
+        let sent = send.run(home.path()).map_err(|failure| failure.exit());
         assert_eq!(folder.ids(Place::MessagesPending).unwrap().len(), usize::from(sent.is_ok()));
         sent
     }

@@ -11,8 +11,6 @@ mod pool;
 mod process;
 mod server;
 mod show;
-mod summary;
-mod tables;
 
 use super::serve;
 use crate::{
@@ -25,11 +23,9 @@ use court::Court;
 use frames::Frames;
 use nodes::Nodes;
 use pool::Pool;
-use server::Server;
-use show::{Paint, STARTED, Show};
+use server::{Server, Tables};
+use show::{Paint, STARTED, Show, Summary};
 use std::{io::IsTerminal, time::Duration};
-use summary::Summary;
-use tables::Tables;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{oneshot, watch},
@@ -221,7 +217,7 @@ impl Parts {
         self.pool.finish().await
     }
 
-    fn findings(&self, tables: &Tables) -> Result<Vec<summary::Finding>, Failure> {
+    fn findings(&self, tables: &Tables) -> Result<Vec<show::Finding>, Failure> {
         let own =
             self.nodes.submitted().chain(self.frames.submitted()).chain(self.pool.submitted()).collect();
         let mut findings = self.nodes.findings(tables)?;
@@ -231,7 +227,7 @@ impl Parts {
         Ok(findings)
     }
 
-    fn contracts(&self, tables: &Tables, callbacks: u64) -> Result<Vec<summary::Contract>, Failure> {
+    fn contracts(&self, tables: &Tables, callbacks: u64) -> Result<Vec<show::Contract>, Failure> {
         let [nodes, operations] = self.nodes.contracts(tables, callbacks)?;
         Ok(vec![
             nodes,

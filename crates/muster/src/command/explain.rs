@@ -1,6 +1,6 @@
 //! `muster explain KIND ID`: why is this not running (Q16).
 
-use super::{converse, court};
+use super::{client_command::converse, court};
 use crate::{
     client::{Client, ClientError},
     failure::{Exit, Failure},
@@ -53,8 +53,8 @@ impl Explain {
         match (&self.court, self.kind) {
             (Some(home), Kind::CourtTask) => court::explain(home, &self.id, self.reach.json),
             (Some(_), _) => Err(Failure::Usage("--court is for `muster explain court_task`".to_owned())),
-            (None, _) => converse(&self.reach, async |client| {
-                print(&self.ask(client).await?, self.reach.json);
+            (None, _) => converse(&self.reach, async |talk| {
+                print(&self.ask(&talk.client).await?, talk.json);
                 Ok(Exit::Fine)
             }),
         }

@@ -99,16 +99,10 @@ fn log_format(text: &str) -> Result<LogFormat, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        gateway: Gateway,
-    }
+    use crate::command::tests::parse_flags;
 
     fn parse(line: &str) -> Result<Gateway, clap::Error> {
-        Line::try_parse_from(line.split(' ')).map(|line| line.gateway)
+        parse_flags(line.split(' '))
     }
 
     /// P16: several coordinators are named in a row, one by one or with commas; each is an http or https address.

@@ -1,31 +1,24 @@
 //! `muster job submit|list|show|watch|cancel|retry|receipt` (P13, P17).
 
 use super::{
-    converse,
-    input::text_argument,
-    watch::{Reporting, WatchedWork, print_members, status_of},
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, text_argument},
+    watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
-    client::{Client, Listing, Order},
+    client::{Listing, Order},
     failure::{Exit, Failure},
     output,
-    reach::{Reach, Reason},
+    reach::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use muster_contract_pool::{JobRequest, JsonText, to_bytes};
 use serde_json::{Value, json};
 
-#[derive(Debug, Args)]
-pub(crate) struct Job {
-    #[command(flatten)]
-    reach: Reach,
-    #[command(subcommand)]
-    action: Action,
-}
+pub(crate) type Job = Noun<JobAction>;
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum JobAction {
     /// Hand in a job for the pool
     Submit(Submit),
     /// List jobs, newest first
@@ -33,27 +26,15 @@ enum Action {
         /// Only with this status
         #[arg(long)]
         status: Option<String>,
-        /// At most so many
-        #[arg(long, default_value_t = 100)]
-        limit: usize,
+        #[command(flatten)]
+        limit: Limit<100>,
     },
     /// Show one job, and why it waits while it does
-    Show {
-        /// Which one
-        id: String,
-    },
+    Show(Id),
     /// Wait for a job to end; ends with 1 unless it completed. With --json: one document per line whenever something changed
-    Watch {
-        /// Which one
-        id: String,
-    },
+    Watch(Id),
     /// End a job
-    Cancel {
-        /// Which one
-        id: String,
-        #[command(flatten)]
-        reason: Reason,
-    },
+    Cancel(IdAndReason),
     /// Hand in jobs that failed or were cancelled once more, as new ones
     Retry {
         /// Which ones
@@ -63,77 +44,65 @@ enum Action {
         reason: Reason,
     },
     /// Print the receipt of a completed job; `muster receipt verify` checks it
-    Receipt {
-        /// Which one
-        id: String,
-    },
+    Receipt(Id),
 }
 
-impl Job {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action } = self;
-        let json = reach.json;
-        converse(&reach, async |client| match action {
-            Action::Submit(submit) => submit.run(client, json).await,
-            Action::List { status, limit } => list(client, status, limit, json).await,
-            Action::Show { id } => {
-                print_members(&client.get(&["jobs", &id], &[]).await?, json);
+impl Action for JobAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::Submit(submit) => submit.run(talk).await,
+            Self::List { status, limit: Limit { limit } } => {
+                let query = given([("status", status)]);
+                let columns =
+                    ["id", "status", "priority", "region", "created_at", "finished_at", "error_message"];
+                talk.list(Listing { path: &["jobs"], name: "jobs", query, limit }, &columns).await
+            }
+            Self::Show(Id { id }) => talk.show(&["jobs", &id]).await,
+            Self::Watch(Id { id }) => watch(talk, &id, Reporting::all_along(talk.json)).await,
+            Self::Cancel(IdAndReason { id, reason }) => {
+                Ok(talk.print(&talk.client.delete(&["jobs", &id], &reason).await?))
+            }
+            Self::Retry { ids, reason } => retry(talk, &ids, &reason).await,
+            Self::Receipt(Id { id }) => {
+                output::document(&talk.client.get(&["jobs", &id, "receipt"], &[]).await?);
                 Ok(Exit::Fine)
             }
-            Action::Watch { id } => watch(client, &id, Reporting::all_along(json)).await,
-            Action::Cancel { id, reason } => {
-                print_members(&client.delete(&["jobs", &id], &reason).await?, json);
-                Ok(Exit::Fine)
-            }
-            Action::Retry { ids, reason } => retry(client, &ids, &reason, json).await,
-            Action::Receipt { id } => {
-                output::document(&client.get(&["jobs", &id, "receipt"], &[]).await?);
-                Ok(Exit::Fine)
-            }
-        })
+        }
     }
 }
 
-async fn list(client: &Client, status: Option<String>, limit: usize, json: bool) -> Result<Exit, Failure> {
-    let query = status.map(|status| ("status", status)).into_iter().collect();
-    let listing = Listing { path: &["jobs"], name: "jobs", query, limit };
-    let columns = ["id", "status", "priority", "region", "created_at", "finished_at", "error_message"];
-    output::listing(&client.list(listing).await?, "jobs", &columns, json);
-    Ok(Exit::Fine)
-}
-
 /// Retries one after the other and tells of each at once: what was handed in before one is refused stays so.
-async fn retry(client: &Client, ids: &[String], reason: &Reason, json: bool) -> Result<Exit, Failure> {
+async fn retry(talk: &Conversation, ids: &[String], reason: &Reason) -> Result<Exit, Failure> {
     let mut jobs = Vec::new();
     for id in ids {
         let key = format!("{:032x}", rand::random::<u128>());
-        let job = client.order_once(&["jobs", id, "retry"], &json!({}), Order { key: &key, reason }).await;
+        let order = Order { key: &key, reason };
+        let job = talk.client.order_once(&["jobs", id, "retry"], &json!({}), order).await;
         let job = job.inspect_err(|_| {
-            if json && !jobs.is_empty() {
+            if talk.json && !jobs.is_empty() {
                 output::document(&json!({"jobs": jobs}));
             }
         })?;
-        if !json {
+        if !talk.json {
             output::line(&format!("job {id} is job {} now", job["id"]));
         }
         jobs.push(job);
     }
-    if json {
+    if talk.json {
         output::document(&json!({"jobs": jobs}));
     }
     Ok(Exit::Fine)
 }
 
-async fn watch(client: &Client, id: &str, telling: Reporting) -> Result<Exit, Failure> {
-    let path = ["jobs", id];
+async fn watch(talk: &Conversation, id: &str, reporting: Reporting) -> Result<Exit, Failure> {
     let watched = WatchedWork {
-        path: &path,
+        path: &["jobs", id],
         template: "{spinner} {msg}",
         end_of: &end_of,
         show: draw,
-        print: print_members,
+        print: output::object,
     };
-    watched.until_ended(client, telling).await
+    watched.until_ended(&talk.client, reporting).await
 }
 
 /// The exit code of a job that has ended (P13).
@@ -152,7 +121,7 @@ fn draw(bar: &ProgressBar, job: &Value) {
 }
 
 #[derive(Debug, Args)]
-struct Submit {
+pub(crate) struct Submit {
     /// The payload: JSON, or @FILE to read it from there; sent as it is
     payload: String,
     /// 0 to 100; more comes first
@@ -185,13 +154,12 @@ struct Submit {
 }
 
 impl Submit {
-    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
-        let job = client.post_text(&["jobs"], self.body()?, self.key.as_deref()).await?;
-        if let Some(id) = job.get("id").and_then(Value::as_u64).filter(|_| self.wait) {
-            return watch(client, &id.to_string(), Reporting::once(json)).await;
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        let job = talk.client.post_text(&["jobs"], self.body()?, self.key.as_deref()).await?;
+        match job.get("id").and_then(Value::as_u64).filter(|_| self.wait) {
+            Some(id) => watch(talk, &id.to_string(), Reporting::once(talk.json)).await,
+            None => Ok(talk.print(&job)),
         }
-        print_members(&job, json);
-        Ok(Exit::Fine)
     }
 
     /// The submission as the contract has it. JSON that was given is not touched: its numbers may be longer than any of
@@ -222,7 +190,7 @@ fn json_text(flag: &str, argument: &str) -> Result<JsonText, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::command::tests::parse_flags;
 
     /// I4, P13: a job that failed or was cancelled ends with 1.
     #[test]
@@ -233,15 +201,9 @@ mod tests {
         assert_eq!(["queued", "running"].map(end), [None; 2]);
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        submit: Submit,
-    }
-
     fn body(arguments: &[&str]) -> Result<String, Failure> {
         let line = ["submit"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().submit.body()
+        parse_flags::<Submit>(line).unwrap().body()
     }
 
     /// P13: a submission has the names of the contract, and a payload goes out as it was given.

@@ -1,8 +1,8 @@
 //! `muster pool-worker`: the reference worker of the pool (I11, P16).
 
-use super::worker_program::{self, FILE_THREADS_MAX, Format, leave_on_request, list_set_aside, with_line};
+use super::worker_program::{self, FILE_THREADS_MAX, leave_on_request, list_set_aside, with_line};
 use crate::{
-    config::{self, Config, ConfigError, Layers},
+    config::{self, Config, ConfigError, Layers, LogFormat},
     failure::{Exit, Failure},
     reach,
 };
@@ -71,8 +71,8 @@ pub(crate) struct PoolWorker {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     heartbeat: Duration,
     /// Format of log lines
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    log_format: Format,
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
     /// Run this once per assignment, instead of the built-in handler; everything after it is part of it
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true)]
     exec: Vec<String>,
@@ -200,7 +200,7 @@ fn reads_old_name(layers: &Layers) -> Result<bool, ConfigError> {
     Ok(Config::parse(layers)?.pool.read_last_heartbeat_at)
 }
 
-/// What programs of an earlier life left is nothing to anybody.
+/// Removes what programs of an earlier life left.
 fn clear(scratch: &Path) -> Result<(), Failure> {
     match std::fs::remove_dir_all(scratch) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -321,18 +321,12 @@ fn read(path: &Path) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::parse_flags;
     use crate::failure::Exit;
-    use clap::Parser;
     use serde_json::json;
 
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        worker: PoolWorker,
-    }
-
     fn parse(line: &str) -> Result<PoolWorker, clap::Error> {
-        Line::try_parse_from(line.split(' ')).map(|line| line.worker)
+        parse_flags(line.split(' '))
     }
 
     /// I11: whatever follows --exec is the program's.

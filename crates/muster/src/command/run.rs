@@ -1,52 +1,43 @@
 //! `muster run submit|list|show|failures|cancel|retry|watch`.
 
 use super::{
-    converse,
-    input::json_argument,
-    watch::{Reporting, WatchedWork, print_members, status_of},
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
+    watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
-    client::{Client, Listing, Order},
+    client::{Listing, Order},
     failure::{Exit, Failure},
     output,
-    reach::{Reach, Reason},
+    reach::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
 
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    #[command(flatten)]
-    reach: Reach,
-    #[command(subcommand)]
-    action: Action,
-}
+pub(crate) type Run = Noun<RunAction>;
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum RunAction {
     /// Submit a run
     Submit(Submit),
     /// List runs, newest first
-    List(List),
-    /// Show one run and how far it is
-    Show {
-        /// Which one
-        id: String,
-    },
-    /// Cancel a run; devices at work are told to stop
-    Cancel {
-        /// Which one
-        id: String,
+    List {
+        /// Only with this status
+        #[arg(long)]
+        status: Option<String>,
+        /// Only of this queue
+        #[arg(long)]
+        queue: Option<String>,
         #[command(flatten)]
-        reason: Reason,
+        limit: Limit<100>,
     },
+    /// Show one run and how far it is
+    Show(Id),
+    /// Cancel a run; devices at work are told to stop
+    Cancel(IdAndReason),
     /// Count how a run's devices failed, the most frequent first
-    Failures {
-        /// Which one
-        id: String,
-    },
+    Failures(Id),
     /// Submit a run again for the devices on which it failed; those out of service wait until they are returned
     Retry(Retry),
     /// Wait for a run to end; exits with 1 unless every device completed. With --json: one document per line whenever
@@ -60,62 +51,33 @@ enum Action {
     },
 }
 
-#[derive(Debug, Args)]
-struct List {
-    /// Only with this status
-    #[arg(long)]
-    status: Option<String>,
-    /// Only of this queue
-    #[arg(long)]
-    queue: Option<String>,
-    /// At most so many
-    #[arg(long, default_value_t = 100)]
-    limit: usize,
-}
-
-impl Run {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action } = self;
-        converse(&reach, async |client| match action {
-            Action::Submit(submit) => submit.run(client, reach.json).await,
-            Action::List(list) => list.run(client, reach.json).await,
-            Action::Show { id } => show(client, &id, reach.json).await,
-            Action::Cancel { id, reason } => cancel(client, &id, &reason, reach.json).await,
-            Action::Failures { id } => failures(client, &id, reach.json).await,
-            Action::Retry(retry) => retry.run(client, reach.json).await,
-            Action::Watch { id, allow_failures: allowed } => {
-                let telling = Reporting::all_along(reach.json);
-                watch(client, &id, Waiting { telling, allowed }).await
+impl Action for RunAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::Submit(submit) => submit.run(talk).await,
+            Self::List { status, queue, limit: Limit { limit } } => {
+                let query = given([("status", status), ("queue", queue)]);
+                let listing = Listing { path: &["api", "runs"], name: "runs", query, limit };
+                talk.list(listing, &COLUMNS).await
             }
-        })
+            Self::Show(Id { id }) => talk.show(&["api", "runs", &id]).await,
+            Self::Cancel(IdAndReason { id, reason }) => {
+                talk.order(&["api", "runs", &id, "cancel"], &reason).await
+            }
+            Self::Failures(Id { id }) => {
+                let failures = talk.client.get(&["api", "runs", &id, "failures"], &[]).await?;
+                output::listing(&failures, "failures", &["count", "error"], talk.json);
+                Ok(Exit::Fine)
+            }
+            Self::Retry(retry) => retry.run(talk).await,
+            Self::Watch { id, allow_failures } => {
+                watch(talk, &id, Reporting::all_along(talk.json), allow_failures).await
+            }
+        }
     }
 }
 
-impl List {
-    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
-        let filters = [("status", self.status), ("queue", self.queue)];
-        let query = filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-        let runs =
-            client.list(Listing { path: &["api", "runs"], name: "runs", query, limit: self.limit }).await?;
-        output::listing(
-            &runs,
-            "runs",
-            &["run_id", "status", "outcome", "workflow_id", "queue", "title", "error"],
-            json,
-        );
-        Ok(Exit::Fine)
-    }
-}
-
-async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    print_members(&client.get(&["api", "runs", id], &[]).await?, json);
-    Ok(Exit::Fine)
-}
-
-async fn cancel(client: &Client, id: &str, reason: &Reason, json: bool) -> Result<Exit, Failure> {
-    print_members(&client.order(&["api", "runs", id, "cancel"], reason).await?, json);
-    Ok(Exit::Fine)
-}
+const COLUMNS: [&str; 7] = ["run_id", "status", "outcome", "workflow_id", "queue", "title", "error"];
 
 /// A bound for the devices of a run that did not complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,36 +182,21 @@ impl RunFlags {
     }
 }
 
-/// Options for waiting for a run.
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    telling: Reporting,
-    allowed: Option<AllowedFailures>,
-}
-
 /// Waits for a run to end, showing its progress on a terminal; then prints the run.
-async fn watch(client: &Client, id: &str, waiting: Waiting) -> Result<Exit, Failure> {
-    let path = ["api", "runs", id];
-    let end_of = |run: &Value| end_of(run, waiting.allowed);
+async fn watch(
+    talk: &Conversation,
+    id: &str,
+    reporting: Reporting,
+    allowed: Option<AllowedFailures>,
+) -> Result<Exit, Failure> {
     let watched = WatchedWork {
-        path: &path,
+        path: &["api", "runs", id],
         template: "{wide_bar} {pos}/{len} {msg}",
-        end_of: &end_of,
+        end_of: &|run: &Value| end_of(run, allowed),
         show: draw,
-        print: print_members,
+        print: output::object,
     };
-    watched.until_ended(client, waiting.telling).await
-}
-
-/// Follows a submission: waits for the run, or prints it.
-async fn end(client: &Client, run: &Value, waiting: Option<Waiting>, json: bool) -> Result<Exit, Failure> {
-    match (run.get("run_id").and_then(Value::as_str), waiting) {
-        (Some(id), Some(waiting)) => watch(client, id, waiting).await,
-        _ => {
-            print_members(run, json);
-            Ok(Exit::Fine)
-        }
-    }
+    watched.until_ended(&talk.client, reporting).await
 }
 
 /// The exit code of a run that has ended (Q7b); says on standard error what is missing.
@@ -306,16 +253,29 @@ pub(crate) struct Submit {
 }
 
 impl Submit {
-    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
-        let body = self.run.body()?;
-        let path = ["api", "runs"];
-        // With a key it may go to another server when one hangs or dies, and is still one run.
-        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
-        let mut run = client.post_once(&path, &body, &key).await?;
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        let key = key_or_random(self.idempotency_key);
+        let mut run = talk.client.post_once(&["api", "runs"], &self.run.body()?, &key).await?;
         warn(&mut run);
-        let waiting =
-            self.wait.then(|| Waiting { telling: Reporting::once(json), allowed: self.allow_failures });
-        end(client, &run, waiting, json).await
+        end(talk, &run, self.wait, self.allow_failures).await
+    }
+}
+
+/// With a key a submission may go to another server when one hangs or dies, and is still one run.
+fn key_or_random(key: Option<String>) -> String {
+    key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()))
+}
+
+/// Follows a submission: waits for the run, or prints it.
+async fn end(
+    talk: &Conversation,
+    run: &Value,
+    wait: bool,
+    allowed: Option<AllowedFailures>,
+) -> Result<Exit, Failure> {
+    match run.get("run_id").and_then(Value::as_str).filter(|_| wait) {
+        Some(id) => watch(talk, id, Reporting::once(talk.json), allowed).await,
+        None => Ok(talk.print(run)),
     }
 }
 
@@ -356,30 +316,21 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         let body = json!({"failure_reason": self.failure_reason, "title": self.title,
             "return_to_service": self.return_to_service});
-        // With a key it may go to another server when one hangs or dies, and is still one run.
-        let key = self.idempotency_key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
-        let path = ["api", "runs", &self.id, "retry"];
-        let run = client.order_once(&path, &body, Order { key: &key, reason: &self.reason }).await?;
-        let waiting =
-            self.wait.then(|| Waiting { telling: Reporting::once(json), allowed: self.allow_failures });
-        end(client, &run, waiting, json).await
+        let key = key_or_random(self.idempotency_key);
+        let order = Order { key: &key, reason: &self.reason };
+        let run = talk.client.order_once(&["api", "runs", &self.id, "retry"], &body, order).await?;
+        end(talk, &run, self.wait, self.allow_failures).await
     }
-}
-
-async fn failures(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    let failures: Value = client.get(&["api", "runs", id, "failures"], &[]).await?;
-    output::listing(&failures, "failures", &["count", "error"], json);
-    Ok(Exit::Fine)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::tests::parse_flags;
     use crate::failure::Exit;
-    use clap::Parser;
     use serde_json::json;
 
     /// Q7b: a bound is a number of devices or a percentage of all rows.
@@ -394,15 +345,9 @@ mod tests {
         assert!(!AllowedFailures::Percent(1.0).covers(4, 300));
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        run: RunFlags,
-    }
-
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "--workflow", "w"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().run.body()
+        parse_flags::<RunFlags>(line).unwrap().body()
     }
 
     /// Q15: a submission has the names of the contract; what was not said is not sent.
@@ -427,7 +372,8 @@ mod tests {
         for wrong in [["--params", "{"], ["--params", "@/nonexistent"], ["--label", "novalue"]] {
             assert_eq!(body(&wrong).unwrap_err().exit(), Exit::Usage, "{wrong:?}");
         }
-        assert!(Line::try_parse_from(["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"]).is_err());
+        let both = ["submit", "--workflow", "w", "--pcs", "a", "--devices", "b"];
+        assert!(parse_flags::<RunFlags>(both).is_err());
     }
 
     #[test]

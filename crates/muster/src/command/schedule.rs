@@ -1,51 +1,35 @@
 //! `muster schedule add|list|show|delete` (Q17).
 
-use super::{converse, run::RunFlags, watch::print_members as print};
+use super::{
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun},
+    run::RunFlags,
+};
 use crate::{
-    client::{Client, Listing},
+    client::Listing,
     failure::{Exit, Failure},
     output,
-    reach::{Reach, Reason},
 };
 use clap::{Args, Subcommand, ValueEnum};
 use muster_cron::Cron;
 use muster_model::Timestamp;
 use serde_json::{Value, json};
 
-#[derive(Debug, Args)]
-pub(crate) struct Schedule {
-    #[command(flatten)]
-    reach: Reach,
-    #[command(subcommand)]
-    action: Action,
-}
+pub(crate) type Schedule = Noun<ScheduleAction>;
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum ScheduleAction {
     /// Have a run submitted at each slot of a cron expression
     Add(Box<Add>),
     /// List schedules, oldest first
-    List {
-        /// At most so many
-        #[arg(long, default_value_t = 1000)]
-        limit: usize,
-    },
+    List(Limit<1000>),
     /// Show one schedule and its next slot
-    Show {
-        /// Which one
-        id: String,
-    },
+    Show(Id),
     /// End a schedule; the runs it made stay
-    Delete {
-        /// Which one
-        id: String,
-        #[command(flatten)]
-        reason: Reason,
-    },
+    Delete(IdAndReason),
 }
 
 #[derive(Debug, Args)]
-struct Add {
+pub(crate) struct Add {
     /// When: minute, hour, day of month, month, day of week
     #[arg(long, value_name = "EXPRESSION")]
     cron: String,
@@ -63,44 +47,37 @@ struct Add {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Missed {
+pub(crate) enum Missed {
     /// They are dropped
     Skip,
     /// One run stands for all of them
     Once,
 }
 
-impl Schedule {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action } = self;
-        let json = reach.json;
-        converse(&reach, async |client| {
-            match action {
-                Action::Add(add) => add.run(client, json).await?,
-                Action::List { limit } => list(client, limit, json).await?,
-                Action::Show { id } => {
-                    let schedule = client.get(&["api", "schedules", &id], &[]).await?;
-                    print(&if json { schedule } else { for_people(schedule) }, json);
-                }
-                Action::Delete { id, reason } => {
-                    client.delete(&["api", "schedules", &id], &reason).await?;
-                    eprintln!("schedule {id}: deleted");
-                }
+impl Action for ScheduleAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::Add(add) => add.run(talk).await,
+            Self::List(Limit { limit }) => list(talk, limit).await,
+            Self::Show(Id { id }) => {
+                let schedule = talk.client.get(&["api", "schedules", &id], &[]).await?;
+                Ok(talk.print(&if talk.json { schedule } else { for_people(schedule) }))
             }
-            Ok(Exit::Fine)
-        })
+            Self::Delete(IdAndReason { id, reason }) => {
+                talk.client.delete(&["api", "schedules", &id], &reason).await?;
+                eprintln!("schedule {id}: deleted");
+                Ok(Exit::Fine)
+            }
+        }
     }
 }
 
 impl Add {
-    async fn run(self, client: &Client, json: bool) -> Result<(), Failure> {
-        let (path, body) = (["api", "schedules"], self.body()?);
-        let made = match &self.idempotency_key {
-            Some(key) => client.post_once(&path, &body, key).await?,
-            None => client.post(&path, &body).await?,
-        };
-        print(&if json { made } else { self.for_people(made) }, json);
-        Ok(())
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        let body = self.body()?.to_string();
+        let made =
+            talk.client.post_text(&["api", "schedules"], body, self.idempotency_key.as_deref()).await?;
+        Ok(talk.print(&if talk.json { made } else { self.for_people(made) }))
     }
 
     /// The answer has no more than the next slot; whose clock it is by is known here.
@@ -111,22 +88,20 @@ impl Add {
     }
 
     fn body(&self) -> Result<Value, Failure> {
-        let missed = match self.missed {
-            Missed::Skip => "skip",
-            Missed::Once => "once",
-        };
+        let missed = self.missed.to_possible_value().map(|missed| missed.get_name().to_owned());
         Ok(json!({"cron": self.cron, "timezone": self.timezone, "missed": missed, "run": self.run.body()?}))
     }
 }
 
-async fn list(client: &Client, limit: usize, json: bool) -> Result<(), Failure> {
+async fn list(talk: &Conversation, limit: usize) -> Result<Exit, Failure> {
     let listing = Listing { path: &["api", "schedules"], name: "schedules", query: Vec::new(), limit };
-    let mut listed = client.list(listing).await?;
-    if let Some(schedules) = listed.get_mut("schedules").and_then(Value::as_array_mut).filter(|_| !json) {
+    let mut listed = talk.client.list(listing).await?;
+    if let Some(schedules) = listed.get_mut("schedules").and_then(Value::as_array_mut).filter(|_| !talk.json)
+    {
         schedules.iter_mut().for_each(|schedule| *schedule = for_people(schedule.take()));
     }
-    output::listing(&listed, "schedules", &COLUMNS, json);
-    Ok(())
+    output::listing(&listed, "schedules", &COLUMNS, talk.json);
+    Ok(Exit::Fine)
 }
 
 /// A schedule with its times by the clocks of its zone, and with what it runs beside them.
@@ -153,17 +128,11 @@ const COLUMNS: [&str; 9] =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        add: Add,
-    }
+    use crate::command::tests::parse_flags;
 
     fn body(arguments: &[&str]) -> Value {
         let line = ["add", "--cron", "0 6 * * *", "--workflow", "w"].iter().chain(arguments);
-        Line::try_parse_from(line).unwrap().add.body().unwrap()
+        parse_flags::<Add>(line).unwrap().body().unwrap()
     }
 
     /// Q17: a schedule has the names of the contract, and the flags of a run.

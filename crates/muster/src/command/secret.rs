@@ -3,7 +3,7 @@
 
 use crate::{
     assembly,
-    command::store_side::StoreLocation,
+    command::store_copy::StoreLocation,
     config::{Config, StoreChoice},
     failure::{Exit, Failure},
     output,

@@ -262,7 +262,7 @@ struct Ready {
 /// Opens the store, and tries until it can be reached; `cause` says what it waits for.
 ///
 /// # Errors
-/// Where waiting does not help: an invalid address, a wrong password, tables of a newer version.
+/// If waiting does not help: an invalid address, a wrong password, tables of a newer version.
 async fn open(config: &Config, cause: &watch::Sender<String>) -> Result<Ready, Failure> {
     let mut complaint = Complaint::default();
     // Only a shared database may come back by itself.

@@ -1,19 +1,19 @@
-//! `muster session submit|list|show|watch|diagnostics|pause|resume|cancel|retry` (S26, S26b).
+//! `muster session submit|list|show|watch|diagnostics|pause|resume|cancel|retry` (S26, S26b), and `muster chunk
+//! list|retire` (S13, S17, S20b).
 
 mod frames;
 
 pub(super) use frames::strip;
 
 use super::{
-    converse,
-    input::json_argument,
-    watch::{Reporting, WatchedWork, print_members, status_of},
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
+    watch::{Reporting, WatchedWork, status_of},
 };
 use crate::{
     client::{Client, ClientError, Listing},
     failure::{Exit, Failure},
     output,
-    reach::{Reach, Reason},
+    reach::Reason,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use frames::{FailedFrames, FrameList, coloured};
@@ -21,16 +21,11 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
-#[derive(Debug, Args)]
-pub(crate) struct Session {
-    #[command(flatten)]
-    reach: Reach,
-    #[command(subcommand)]
-    action: Action,
-}
+pub(crate) type Session = Noun<SessionAction>;
+pub(crate) type Chunk = Noun<ChunkAction>;
 
 #[derive(Debug, Subcommand)]
-enum Action {
+pub(crate) enum SessionAction {
     /// Submit a session of frames
     Submit(Submit),
     /// List sessions, newest first
@@ -38,49 +33,26 @@ enum Action {
         /// Only with this status
         #[arg(long)]
         status: Option<String>,
-        /// At most so many
-        #[arg(long, default_value_t = 100)]
-        limit: usize,
+        #[command(flatten)]
+        limit: Limit<100>,
     },
     /// Show one session: its progress, its failed frames, and how many ranges were given out again or lack frames
-    Show {
-        /// Which one
-        id: String,
-    },
+    Show(Id),
     /// Wait for a session to end; ends with 1 unless it completed with all its frames. With --json: one document per line whenever something changed
-    Watch {
-        /// Which one
-        id: String,
-    },
+    Watch(Id),
     /// List what happened in a session, newest first: messages of its workers, lost workers, ranges given out again, halved or given up
     Diagnostics {
         /// Which one
         id: String,
-        /// At most so many
-        #[arg(long, default_value_t = 100)]
-        limit: usize,
+        #[command(flatten)]
+        limit: Limit<100>,
     },
     /// Give out no more of its frames for now; what is held may be completed
-    Pause {
-        /// Which one
-        id: String,
-        #[command(flatten)]
-        reason: Reason,
-    },
+    Pause(IdAndReason),
     /// Give out its frames again
-    Resume {
-        /// Which one
-        id: String,
-        #[command(flatten)]
-        reason: Reason,
-    },
+    Resume(IdAndReason),
     /// End a session; workers at it are told to stop
-    Cancel {
-        /// Which one
-        id: String,
-        #[command(flatten)]
-        reason: Reason,
-    },
+    Cancel(IdAndReason),
     /// Render failed frames again; a session that ended runs again
     Retry {
         /// Which one
@@ -93,66 +65,37 @@ enum Action {
     },
 }
 
-impl Session {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
-        let Self { reach, action } = self;
-        let json = reach.json;
-        converse(&reach, async |client| match action {
-            Action::Submit(submit) => submit.run(client, json).await,
-            Action::List { status, limit } => list(client, status, limit, json).await,
-            Action::Show { id } => show(client, &id, json).await,
-            Action::Watch { id } => watch(client, &id, Reporting::all_along(json)).await,
-            Action::Diagnostics { id, limit } => diagnostics(client, &id, limit, json).await,
-            Action::Retry { id, frames, reason } => {
-                print_members(&retry(client, &id, frames, &reason).await?, json);
+impl Action for SessionAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::Submit(submit) => submit.run(talk).await,
+            Self::List { status, limit: Limit { limit } } => {
+                let query = given([("status", status)]);
+                let path = ["api", "v1", "sessions"];
+                talk.list(Listing { path: &path, name: "sessions", query, limit }, &COLUMNS).await
+            }
+            Self::Show(Id { id }) => {
+                print(&talk.client.get(&["api", "v1", "sessions", &id], &[]).await?, talk.json);
                 Ok(Exit::Fine)
             }
-            Action::Pause { id, reason } => steer(client, [&id, "pause"], &reason, json).await,
-            Action::Resume { id, reason } => steer(client, [&id, "resume"], &reason, json).await,
-            Action::Cancel { id, reason } => steer(client, [&id, "cancel"], &reason, json).await,
-        })
+            Self::Watch(Id { id }) => watch(talk, &id, Reporting::all_along(talk.json)).await,
+            Self::Diagnostics { id, limit: Limit { limit } } => {
+                let path = ["api", "v1", "sessions", &id, "diagnostics"];
+                let listing = Listing { path: &path, name: "diagnostics", query: Vec::new(), limit };
+                talk.list(listing, &["at", "kind", "workerId", "taskId", "text"]).await
+            }
+            Self::Retry { id, frames, reason } => {
+                Ok(talk.print(&retry(&talk.client, &id, frames, &reason).await?))
+            }
+            Self::Pause(session) => steer(talk, &session, "pause").await,
+            Self::Resume(session) => steer(talk, &session, "resume").await,
+            Self::Cancel(session) => steer(talk, &session, "cancel").await,
+        }
     }
 }
 
-async fn list(client: &Client, status: Option<String>, limit: usize, json: bool) -> Result<Exit, Failure> {
-    let query = status.map(|status| ("status", status)).into_iter().collect();
-    let listing = Listing { path: &SESSIONS, name: "sessions", query, limit };
-    let columns = [
-        "sessionId",
-        "status",
-        "completedFrames",
-        "totalFrames",
-        "skippedFrames",
-        "qualityMode",
-        "createdAt",
-        "error",
-    ];
-    output::listing(&client.list(listing).await?, "sessions", &columns, json);
-    Ok(Exit::Fine)
-}
-
-async fn show(client: &Client, id: &str, json: bool) -> Result<Exit, Failure> {
-    print(&client.get(&path_of(id), &[]).await?, json);
-    Ok(Exit::Fine)
-}
-
-async fn diagnostics(client: &Client, id: &str, limit: usize, json: bool) -> Result<Exit, Failure> {
-    let [api, version, sessions, id] = path_of(id);
-    let path = [api, version, sessions, id, "diagnostics"];
-    let listing = Listing { path: &path, name: "diagnostics", query: Vec::new(), limit };
-    output::listing(
-        &client.list(listing).await?,
-        "diagnostics",
-        &["at", "kind", "workerId", "taskId", "text"],
-        json,
-    );
-    Ok(Exit::Fine)
-}
-
-async fn steer(client: &Client, [id, verb]: [&str; 2], reason: &Reason, json: bool) -> Result<Exit, Failure> {
-    let [api, version, sessions, id] = path_of(id);
-    print_members(&client.order(&[api, version, sessions, id, verb], reason).await?, json);
-    Ok(Exit::Fine)
+async fn steer(talk: &Conversation, session: &IdAndReason, verb: &str) -> Result<Exit, Failure> {
+    talk.order(&["api", "v1", "sessions", &session.id, verb], &session.reason).await
 }
 
 /// Has failed frames rendered again: those given, or all (S26b).
@@ -163,15 +106,15 @@ async fn retry(
     reason: &Reason,
 ) -> Result<Value, ClientError> {
     let body = frames.map_or_else(|| json!({}), |frames| json!({ "frames": frames.to_json() }));
-    let [api, version, sessions, id] = path_of(id);
-    client.order_with(&[api, version, sessions, id, "retry"], &body, reason).await
+    client.order_with(&["api", "v1", "sessions", id, "retry"], &body, reason).await
 }
 
 /// Waits for a session to end, with its frames as a strip on a terminal; then prints it.
-async fn watch(client: &Client, id: &str, telling: Reporting) -> Result<Exit, Failure> {
+async fn watch(talk: &Conversation, id: &str, reporting: Reporting) -> Result<Exit, Failure> {
+    let path = ["api", "v1", "sessions", id];
     let template = "{msg}\n{wide_bar} {pos}/{len}";
-    let watched = WatchedWork { path: &path_of(id), template, end_of: &end_of, show: draw, print };
-    watched.until_ended(client, telling).await
+    let watched = WatchedWork { path: &path, template, end_of: &end_of, show: draw, print };
+    watched.until_ended(&talk.client, reporting).await
 }
 
 /// The exit code of a session that has ended (S26); a completed one with skipped frames is not complete (S23b).
@@ -256,17 +199,21 @@ fn frames(count: u64) -> String {
     if count == 1 { "1 frame".to_owned() } else { format!("{count} frames") }
 }
 
-fn path_of(id: &str) -> [&str; 4] {
-    let [api, version, sessions] = SESSIONS;
-    [api, version, sessions, id]
-}
-
-const SESSIONS: [&str; 3] = ["api", "v1", "sessions"];
+const COLUMNS: [&str; 8] = [
+    "sessionId",
+    "status",
+    "completedFrames",
+    "totalFrames",
+    "skippedFrames",
+    "qualityMode",
+    "createdAt",
+    "error",
+];
 /// Fits a terminal of 80 columns with something beside it.
 const STRIP_CELLS: usize = 40;
 
 #[derive(Debug, Args)]
-struct Submit {
+pub(crate) struct Submit {
     /// Name of the session: a–z, 0–9, _ and -; submitting the same again is harmless
     id: String,
     /// Number of frames
@@ -293,19 +240,18 @@ struct Submit {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Quality {
+pub(crate) enum Quality {
     Strict,
     Relaxed,
 }
 
 impl Submit {
-    async fn run(self, client: &Client, json: bool) -> Result<Exit, Failure> {
-        let session = client.post(&SESSIONS, &self.body()?).await?;
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        let session = talk.client.post(&["api", "v1", "sessions"], &self.body()?).await?;
         if self.wait {
-            return watch(client, &self.id, Reporting::once(json)).await;
+            return watch(talk, &self.id, Reporting::once(talk.json)).await;
         }
-        print_members(&session, json);
-        Ok(Exit::Fine)
+        Ok(talk.print(&session))
     }
 
     /// The submission as the server takes it; what was not given is left to the server.
@@ -316,10 +262,7 @@ impl Submit {
             "framesPerTask": self.frames_per_task,
             "scenario": json_argument("--scenario", &self.scenario)?,
             "cameras": json_argument("--cameras", &self.cameras)?,
-            "qualityMode": match self.quality {
-                Quality::Strict => "strict",
-                Quality::Relaxed => "relaxed",
-            },
+            "qualityMode": self.quality.to_possible_value().map(|quality| quality.get_name().to_owned()),
         });
         if let (Some(output), Some(members)) = (&self.output, body.as_object_mut()) {
             members.insert("outputDirectory".to_owned(), json!(output));
@@ -328,11 +271,66 @@ impl Submit {
     }
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChunkAction {
+    /// List chunks of ids by number: the task, worker and attempt that each was given to
+    List {
+        /// Only chunks of this session
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Only chunks in this state
+        #[arg(long, value_enum)]
+        state: Option<ChunkState>,
+        #[command(flatten)]
+        limit: Limit<1_000>,
+    },
+    /// Retire a chunk: its ids are never used again, and its frames are rendered again with a new chunk
+    Retire {
+        /// The chunk's number, as `muster chunk list` shows it
+        id: u64,
+        /// Why; shown in the session's diagnostics
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
+}
+
+/// The state of a chunk (S13).
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ChunkState {
+    /// Given to an attempt that has not ended
+    Live,
+    /// Its fragment was accepted
+    Used,
+    /// Never used again
+    Retired,
+}
+
+impl Action for ChunkAction {
+    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
+        match self {
+            Self::List { session, state, limit: Limit { limit } } => {
+                let state = state.and_then(|state| state.to_possible_value());
+                let state = state.map(|state| state.get_name().to_owned());
+                let query = given([("state", state), ("session", session)]);
+                let listing = Listing { path: &["api", "v1", "chunks"], name: "chunks", query, limit };
+                talk.list(listing, &CHUNK_COLUMNS).await
+            }
+            Self::Retire { id, reason } => {
+                let path = ["api", "v1", "chunks", &id.to_string(), "retire"];
+                Ok(talk.print(&talk.client.post(&path, &json!({ "reason": reason })).await?))
+            }
+        }
+    }
+}
+
+const CHUNK_COLUMNS: [&str; 9] =
+    ["chunkId", "state", "range", "sessionId", "taskId", "attempt", "workerId", "at", "reason"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{client::tests::serve, command::tests::parse_flags};
     use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
-    use clap::Parser;
     use muster_worker_kit::http::Servers;
 
     /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
@@ -342,9 +340,7 @@ mod tests {
             let reason = headers.get("muster-reason").map(|reason| reason.to_str().unwrap().to_owned());
             Json(json!([uri.path(), body, reason]))
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(echo)).await });
+        let url = serve(Router::new().fallback(echo)).await;
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let path = "/api/v1/sessions/demo/retry";
         let all = retry(&client, "demo", None, &Reason::default()).await.unwrap();
@@ -391,15 +387,9 @@ mod tests {
         assert_eq!(session("cancelled", json!([[7, 8]])), None);
     }
 
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        submit: Submit,
-    }
-
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "s", "--frames", "10"].into_iter().chain(arguments.iter().copied());
-        Line::try_parse_from(line).unwrap().submit.body()
+        parse_flags::<Submit>(line).unwrap().body()
     }
 
     /// S26: a submission has the names of the contract; what was not said is not sent.

@@ -2,9 +2,10 @@
 
 use super::{
     secret, serve,
-    worker_program::{self, FILE_THREADS_MAX, Format, leave_on_request, with_line},
+    worker_program::{self, FILE_THREADS_MAX, leave_on_request, with_line},
 };
 use crate::{
+    config::LogFormat,
     failure::{Exit, Failure},
     reach,
 };
@@ -70,8 +71,8 @@ pub(crate) struct SimWorker {
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
     /// Format of log lines
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    log_format: Format,
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
     /// Run this once per range, instead of the built-in renderer; everything after it is part of it
     #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true)]
     exec: Vec<String>,
@@ -196,16 +197,10 @@ fn worker_name(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        worker: SimWorker,
-    }
+    use crate::command::tests::parse_flags;
 
     fn parse(line: &str) -> Result<SimWorker, clap::Error> {
-        Line::try_parse_from(line.split(' ')).map(|line| line.worker)
+        parse_flags(line.split(' '))
     }
 
     /// I11: whatever follows --exec is the program's.

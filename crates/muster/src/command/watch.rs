@@ -129,11 +129,6 @@ pub(super) fn status_of(answer: &Value) -> &str {
     answer.get("status").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// One object: the document that `--json` promises, or its members for people.
-pub(super) fn print_members(object: &Value, json: bool) {
-    if json { output::document(object) } else { output::members(object) }
-}
-
 fn bar(template: &str) -> ProgressBar {
     let is_shown = std::io::stderr().is_terminal();
     let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -151,6 +146,7 @@ const MISSES_MAX: u32 = 120;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::tests::serve;
     use axum::{Json, Router, http::StatusCode, response::IntoResponse};
     use muster_worker_kit::http::Servers;
     use serde_json::json;
@@ -168,9 +164,7 @@ mod tests {
             let code = StatusCode::from_u16(statuses[look]).unwrap();
             async move { (code, Json(json!({"status": status}))).into_response() }
         };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(look)).await });
+        let url = serve(Router::new().fallback(look)).await;
         let client = Client::new(Servers::parse([url.as_str()]).unwrap(), None);
         let end_of = |answer: &Value| (answer["status"] == "success").then_some(Exit::Fine);
         let watched = WatchedWork {

@@ -7,7 +7,7 @@ use crate::{
     failure::{Exit, Failure},
     logging, output,
 };
-use clap::{Args, ValueEnum};
+use clap::Args;
 use muster_spool::{Directory, set_aside_entries};
 use serde_json::{Value, json};
 use std::{
@@ -22,40 +22,31 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The format of a worker's log.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
-    Text,
-    Json,
-}
-
-impl Format {
-    /// Starts the log; returns whether a live line belongs below it.
-    pub(super) fn start(self) -> bool {
-        let shows_line = std::io::stderr().is_terminal() && matches!(self, Self::Text);
-        match (self, shows_line) {
-            (Self::Text, true) => logging::start_above_a_line("warn"),
-            (Self::Text, false) => logging::start(LogFormat::Text, "info"),
-            (Self::Json, _) => logging::start(LogFormat::Json, "info"),
-        }
-        shows_line
-    }
-}
-
 /// Runs a worker on one thread: it waits most of its time, and more threads would only cost memory. `file_threads` is
 /// the number of threads that may wait for the disk. `work` is told whether to show a live line.
 pub(super) fn run(
-    format: Format,
+    format: LogFormat,
     file_threads: usize,
     work: impl AsyncFnOnce(bool) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let shows_line = format.start();
+    let shows_line = start_log(format);
     serve::raise_open_files();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.max_blocking_threads(file_threads).enable_all().build()?;
     let worked = runtime.block_on(work(shows_line));
     runtime.shutdown_timeout(Duration::from_millis(500));
     worked
+}
+
+/// Starts the log; true if a live line belongs below it.
+fn start_log(format: LogFormat) -> bool {
+    let shows_line = std::io::stderr().is_terminal() && format == LogFormat::Text;
+    if shows_line {
+        logging::start_above_a_line("warn");
+    } else {
+        logging::start(format, "info");
+    }
+    shows_line
 }
 
 /// Returns a token that is cancelled when somebody asks to stop; `words` are logged then.

@@ -1,6 +1,7 @@
-//! Lays one source of settings over another and remembers which one each value came from.
+//! Lays one source of settings over another and remembers which one each value came from; a setting has its name in the
+//! environment, too: `MUSTER_<SECTION>__<KEY>`.
 
-use super::{ConfigError, Flags, environment};
+use super::{ConfigError, Flags};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -24,7 +25,7 @@ pub(crate) enum Origin {
 }
 
 impl Layers {
-    /// What `default.toml` says. What is not in there cannot be set.
+    /// The settings of `default.toml`; others do not exist.
     pub(crate) fn defaults() -> Self {
         let table: Table = DEFAULTS.parse().expect("default.toml is tested to be TOML");
         let values = flatten(table).into_iter().map(|(key, value)| (key, (value, Origin::Default))).collect();
@@ -57,18 +58,18 @@ impl Layers {
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(), ConfigError> {
         for (name, text) in variables {
-            let Some(key) = environment::key_of(&name) else {
+            let Some(key) = key_of(&name) else {
                 continue;
             };
             let Some((default, _)) = self.values.get(&key) else {
-                let suggestion = self.near(&key).map(|key| environment::name_of(&key));
+                let suggestion = self.near(&key).map(|key| name_of(&key));
                 return Err(ConfigError::UnknownKey {
                     origin: Origin::Variable(name.clone()),
                     key,
                     suggestion,
                 });
             };
-            let value = environment::value_like(default, &text);
+            let value = value_like(default, &text);
             self.set(key, value, Origin::Variable(name))?;
         }
         Ok(())
@@ -156,6 +157,42 @@ fn last(key: &str) -> &str {
 
 const DEFAULTS: &str = include_str!("../../default.toml");
 
+/// The setting a variable is about, if it is about one.
+pub(super) fn key_of(name: &str) -> Option<String> {
+    let (section, key) = name.strip_prefix(PREFIX)?.split_once("__")?;
+    Some(format!("{section}.{key}").to_ascii_lowercase())
+}
+
+/// The variable of a setting.
+pub(super) fn name_of(key: &str) -> String {
+    format!("{PREFIX}{}", key.replacen('.', "__", 1).to_ascii_uppercase())
+}
+
+/// The text of a variable as a value of the kind the setting has; text that cannot be one stays text, which the
+/// setting's own check then refuses with its own words.
+pub(super) fn value_like(default: &Value, text: &str) -> Value {
+    let text = text.trim();
+    let parsed = match default {
+        Value::Integer(_) | Value::Float(_) => number(text),
+        Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
+        Value::Array(_) => Some(list(text)),
+        _ => None,
+    };
+    parsed.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn number(text: &str) -> Option<Value> {
+    let integer = text.parse().ok().map(Value::Integer);
+    integer.or_else(|| text.parse().ok().map(Value::Float))
+}
+
+fn list(text: &str) -> Value {
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    Value::Array(items.map(Value::from).collect())
+}
+
+const PREFIX: &str = "MUSTER_";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,5 +245,24 @@ mod tests {
             assert!(!line.contains(" = ") || line.starts_with('#') || previous.starts_with('#'), "{line}");
             previous = line;
         }
+    }
+
+    /// I10: only names with `__` are settings.
+    #[test]
+    fn a_name_with_two_underscores_is_a_setting() {
+        assert_eq!(key_of("MUSTER_NODES__LEASE_S").as_deref(), Some("nodes.lease_s"));
+        assert_eq!(name_of("nodes.lease_s"), "MUSTER_NODES__LEASE_S");
+        assert_eq!(key_of("MUSTER_ADMIN_TOKEN"), None);
+        assert_eq!(key_of("NODES__LEASE_S"), None);
+    }
+
+    #[test]
+    fn a_text_takes_the_kind_of_its_setting() {
+        assert_eq!(value_like(&Value::Integer(1), "0.5"), Value::Float(0.5));
+        assert_eq!(value_like(&Value::Integer(1), " 7 "), Value::Integer(7));
+        assert_eq!(value_like(&Value::Boolean(false), "true"), Value::Boolean(true));
+        assert_eq!(value_like(&Value::Boolean(false), "yes"), Value::from("yes"));
+        let hosts = value_like(&Value::Array(Vec::new()), "a.example, b.example");
+        assert_eq!(hosts, Value::from(vec!["a.example", "b.example"]));
     }
 }

@@ -49,7 +49,7 @@ struct Counts {
     cleared_at: Option<Instant>,
 }
 
-/// What happened at one place.
+/// Attempts at one place.
 #[derive(Default)]
 struct Window {
     failed: VecDeque<Instant>,

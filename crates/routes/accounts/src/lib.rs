@@ -4,11 +4,9 @@
 //! a few at a time, `attempts` counts logins that failed, and `routes` carries it all over HTTP, one file per noun. Who a
 //! token belongs to is the HTTP layer's business; what may become true of accounts is the engine's.
 
-mod accounts;
 mod attempts;
 mod passwords;
 mod routes;
 pub mod wire;
 
-pub use accounts::AccountSettings;
-pub use routes::routes;
+pub use routes::{AccountSettings, routes};

@@ -6,9 +6,8 @@ mod keys;
 mod users;
 
 use crate::{
-    accounts::{AccountSettings, Accounts},
-    attempts::TooMany,
-    passwords::Password,
+    attempts::{Attempts, TooMany},
+    passwords::{Password, Passwords},
 };
 use axum::{
     Extension,
@@ -17,9 +16,10 @@ use axum::{
 };
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, Misfit, Params, Peer, Problem};
-use muster_model::{AccountRejection, Rejection};
+use muster_model::{AccountRejection, Millis, Rejection};
 use muster_store::Cursor;
-use std::net::IpAddr;
+use prometheus_client::metrics::counter::Counter;
+use std::{net::IpAddr, sync::Arc};
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of accounts. What they count is shown by the HTTP layer.
@@ -91,7 +91,7 @@ fn phrase(rejection: AccountRejection) -> Problem {
     }
 }
 
-/// Which page of a list, refused in FastAPI's shape.
+/// The page of a list that is asked for, refused in FastAPI's shape.
 fn page(params: &Params) -> Result<Cursor, Problem> {
     page_of(params, &["after", "limit"])
 }
@@ -105,4 +105,40 @@ fn page_of(params: &Params, known: &[&str]) -> Result<Cursor, Problem> {
         }
         _ => problem,
     })
+}
+
+/// Settings of accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountSettings {
+    /// Lifetime of a token that is not refreshed (`pool.token_ttl_s`).
+    pub token_ttl: Millis,
+}
+
+/// State that the routes share. Cheap to clone.
+#[derive(Clone)]
+struct Accounts {
+    settings: AccountSettings,
+    passwords: Arc<Passwords>,
+    attempts: Arc<Attempts>,
+    /// Logins that were refused for a wrong name or password.
+    failed_logins: Counter,
+}
+
+impl Accounts {
+    /// Puts the parts together and has their counts shown at `/metrics`.
+    fn new(http: &HttpState, settings: AccountSettings) -> Self {
+        let (checks, failed_logins) = (Counter::default(), Counter::default());
+        http.metrics.register(|registry| {
+            registry.register("password_checks", "Passwords compared with a hash", checks.clone());
+            registry.register("failed_logins", "Logins with a wrong name or password", failed_logins.clone());
+        });
+        let passwords = Arc::new(Passwords::new(checks));
+        Self { settings, passwords, attempts: Arc::default(), failed_logins }
+    }
+}
+
+impl Default for AccountSettings {
+    fn default() -> Self {
+        Self { token_ttl: Millis::from_secs(900) }
+    }
 }

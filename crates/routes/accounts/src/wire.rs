@@ -223,7 +223,7 @@ impl Shape {
         Some(name)
     }
 
-    /// What is to be a password from now on.
+    /// A password to be used from now on.
     pub(crate) fn new_password(&mut self, field: &str) -> Option<Password> {
         let value = self.value(field)?;
         match value.as_str().map(Password::chosen) {

@@ -1,7 +1,7 @@
 //! The files of a court, bounded: the newest of each directory, within a budget of bytes.
 
 use crate::{
-    desk::{OpenedCourt, faulty},
+    desk::OpenedCourt,
     wire::{Board, Card, Column, Station, Story},
 };
 use muster_court::{
@@ -73,7 +73,7 @@ impl Drawing<'_> {
 
     /// The tasks whose questions are open, however long they have been over.
     fn asking(&mut self) -> Result<(Column, BTreeSet<Id>), Problem> {
-        let open = self.folder.listed(Place::QuestionsOpen).map_err(|fault| faulty(&fault))?;
+        let open = self.folder.listed(Place::QuestionsOpen).map_err(|fault| Problem::internal(&fault))?;
         let (count, questions) = self.newest(Place::QuestionsOpen, ITEMS_MAX)?;
         let items = questions.into_iter().map(|question| self.asker(question)).collect();
         let heading = Heading { place: "tasks/needs_human", title: "Tasks: wait for an answer" };
@@ -90,7 +90,7 @@ impl Drawing<'_> {
 
     /// The number of files in a directory, and the newest of them. Of very many only the last names are looked at.
     fn newest(&self, place: Place, max: usize) -> Result<(usize, Vec<ListedFile>), Problem> {
-        let mut ids = self.folder.listed(place).map_err(|fault| faulty(&fault))?;
+        let mut ids = self.folder.listed(place).map_err(|fault| Problem::internal(&fault))?;
         let count = ids.len();
         if count > NAMES_LOOKED_AT {
             ids.sort_unstable();

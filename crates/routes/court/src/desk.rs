@@ -107,11 +107,6 @@ impl FromRequestParts<HttpState> for CourtDesk {
     }
 }
 
-/// A file or the disk was not as it must be.
-pub(crate) fn faulty(fault: &Fault) -> Problem {
-    Problem::internal(fault)
-}
-
 const LOOKS_MAX: usize = 4;
 const ANSWERS_MAX: usize = 2;
 const NO_COURT: &str =
@@ -177,7 +172,7 @@ mod tests {
         assert_eq!(scene.column("events/pending").await["count"], 0);
         scene
             .desk
-            .look(|look| look.folder.listed(Place::QuestionsOpen).map_err(|fault| faulty(&fault)))
+            .look(|look| look.folder.listed(Place::QuestionsOpen).map_err(|fault| Problem::internal(&fault)))
             .await
             .unwrap();
         assert_eq!(scene.names(), before);

@@ -3,8 +3,7 @@
 use crate::{
     CourtDesk,
     board::story,
-    desk::faulty,
-    wire::{Asked, Board, Inbox, Replied, ReplyRequest, Story},
+    wire::{Board, Inbox, OpenQuestion, Replied, ReplyRequest, Story},
 };
 use axum::{
     Extension, Json,
@@ -57,10 +56,11 @@ async fn show(_: Operator, desk: CourtDesk) -> Result<Json<Arc<Board>>, Problem>
     )
 )]
 async fn list_questions(_: Operator, desk: CourtDesk) -> Result<Json<Inbox>, Problem> {
-    let questions =
-        desk.look(|look| inbox::open_questions(&look.folder).map_err(|fault| faulty(&fault))).await?;
+    let questions = desk
+        .look(|look| inbox::open_questions(&look.folder).map_err(|fault| Problem::internal(&fault)))
+        .await?;
     let count = questions.len();
-    Ok(Json(Inbox { count, questions: questions.into_iter().take(QUESTIONS_MAX).map(asked).collect() }))
+    Ok(Json(Inbox { count, questions: questions.into_iter().take(QUESTIONS_MAX).map(shown).collect() }))
 }
 
 /// Tells all that happened to one task, across its files.
@@ -124,7 +124,7 @@ async fn reply(
 async fn explain(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result<Json<Why>, Problem> {
     let explained = desk.look(move |look| {
         let told = why(&look.folder, &look.court, &task_id(&id)?, look.now);
-        told.map_err(|fault| faulty(&fault))?.ok_or_else(no_task)
+        told.map_err(|fault| Problem::internal(&fault))?.ok_or_else(no_task)
     });
     explained.await.map(Json)
 }
@@ -184,12 +184,12 @@ fn refuse(error: ReplyError) -> Problem {
         ReplyError::AlreadyAnswered(_) => Problem::conflict(error.to_string()),
         ReplyError::Empty => Problem::unprocessable("text", "must say something"),
         ReplyError::TooLong(_) => Problem::unprocessable("text", "is too long"),
-        ReplyError::Fault(fault) => faulty(fault),
+        ReplyError::Fault(fault) => Problem::internal(fault),
     }
 }
 
-fn asked(question: Question) -> Asked {
-    Asked {
+fn shown(question: Question) -> OpenQuestion {
+    OpenQuestion {
         task_id: question.task_id.to_string(),
         general: question.general,
         question: question.question,

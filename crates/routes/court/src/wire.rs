@@ -64,13 +64,13 @@ pub struct Inbox {
     /// Number of open questions.
     pub count: usize,
     /// The oldest first, at most a hundred.
-    pub questions: Vec<Asked>,
+    pub questions: Vec<OpenQuestion>,
 }
 
 /// A question that nobody has answered.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CourtQuestion)]
-pub struct Asked {
+pub struct OpenQuestion {
     /// The task that cannot go on.
     pub task_id: String,
     /// Whose task it is.

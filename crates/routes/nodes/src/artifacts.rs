@@ -5,7 +5,6 @@ mod download;
 mod link;
 mod path;
 mod range;
-mod receive;
 mod upload;
 
 use axum::{

@@ -1,9 +1,7 @@
 //! The routes of contract P, one file per noun.
 
-mod job;
 mod jobs;
 mod query;
-mod standing;
 mod work;
 mod workers;
 
@@ -21,10 +19,8 @@ pub fn routes(http: &HttpState) -> OpenApiRouter<HttpState> {
     counts::register(http);
     OpenApiRouter::default()
         .merge(workers::routes())
-        .merge(standing::routes())
         .merge(work::routes())
         .merge(jobs::routes())
-        .merge(job::routes())
         .layer(Extension(LargeRoom::new()))
         .layer(Extension(WorkerKeys::default()))
 }

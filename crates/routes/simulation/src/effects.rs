@@ -1,42 +1,35 @@
-//! What must happen outside once a decision is durable: pushes, removals, moves and manifests (S3, S6, S15, S21).
+//! Effects: work outside that follows once a decision is durable: pushes, removals, moves and manifests (S3, S6, S15, S21).
 //!
 //! Each effect may come twice, and comes again with every term, so doing one twice is harmless and losing one with the
 //! process is too. What fails for the disk's sake is tried again until it works or the term is over; a push is tried
 //! once, since the engine says when the next try is due.
 
 mod persist;
-mod push;
+pub(crate) mod push;
 mod sessions;
-mod turns;
 
 #[cfg(test)]
 mod tests;
 
-use crate::output::OutputRoot;
-use futures_util::future::BoxFuture;
+use crate::simulation::Simulation;
 use muster_contract_simulation::{RemovalNotice, to_bytes};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{
     Ask, Effect, EntryId, FrameHandout, QuarantineRecord, SessionId,
     ask::frames::{Dismissed, Moved, Pushed},
 };
-use persist::{Complaints, Trouble};
+use persist::{Complaints, Trouble, Turns, Wish};
 use push::{Courier, Errand, Push, Target};
 use std::{fmt::Debug, sync::Arc, time::Duration};
 use tokio::{sync::Semaphore, task::JoinSet};
-use turns::{Turns, Wish};
 
-/// Makes the body of a pushed task (S3).
-pub type Describe = Arc<dyn Fn(FrameHandout) -> BoxFuture<'static, Result<Vec<u8>, Refusal>> + Send + Sync>;
-
-/// Carries out what is due, until it is dropped. Whoever runs it first has all of it. With `assembles`, the frames of an
-/// ended session are put together in one directory (S26c).
-pub async fn run_effects(coordinator: Coordinator, root: OutputRoot, describe: Describe, assembles: bool) {
-    let Some(mut due) = coordinator.take_effects() else {
+/// Carries out what is due, until it is dropped. The first caller has all of it.
+pub(crate) async fn run_effects(simulation: Simulation) {
+    let Some(mut due) = simulation.0.coordinator.take_effects() else {
         tracing::error!("effects are carried out elsewhere already");
         return;
     };
-    let runner = Arc::new(Runner::new(coordinator, root, describe, assembles));
+    let runner = Arc::new(Runner::new(simulation));
     let mut under_way = JoinSet::new();
     loop {
         tokio::select! {
@@ -53,11 +46,9 @@ pub async fn run_effects(coordinator: Coordinator, root: OutputRoot, describe: D
     }
 }
 
-/// What all effects share.
+/// State that all effects share.
 struct Runner {
-    coordinator: Coordinator,
-    root: OutputRoot,
-    describe: Describe,
+    simulation: Simulation,
     courier: Courier,
     complaints: Complaints,
     entries: Turns<EntryId>,
@@ -65,16 +56,12 @@ struct Runner {
     /// Hashing keeps a disk busy; a manifest must not wait for it.
     movers: Semaphore,
     writers: Semaphore,
-    assembles: bool,
 }
 
 impl Runner {
-    fn new(coordinator: Coordinator, root: OutputRoot, describe: Describe, assembles: bool) -> Self {
+    fn new(simulation: Simulation) -> Self {
         Self {
-            assembles,
-            coordinator,
-            root,
-            describe,
+            simulation,
             courier: Courier::new(),
             complaints: Complaints::default(),
             entries: Turns::default(),
@@ -84,8 +71,12 @@ impl Runner {
         }
     }
 
+    fn coordinator(&self) -> &Coordinator {
+        &self.simulation.0.coordinator
+    }
+
     async fn carry_out(self: Arc<Self>, effect: Effect) {
-        let epoch = self.coordinator.epoch();
+        let epoch = self.coordinator().epoch();
         match effect {
             Effect::Push { worker, endpoint, token_hash, handout } => {
                 let target = Target { worker: &worker, endpoint: &endpoint, key: &token_hash };
@@ -104,7 +95,7 @@ impl Runner {
     async fn push(&self, target: Target<'_>, handout: FrameHandout) {
         let Target { worker, endpoint, .. } = target;
         let (task, attempt) = (handout.task.clone(), handout.attempt);
-        let body = match (self.describe)(handout).await {
+        let body = match self.simulation.task_body(handout).await {
             Ok(body) => body,
             Err(error) => {
                 tracing::warn!(%worker, %task, %error, "cannot describe a task");
@@ -160,7 +151,7 @@ impl Runner {
     /// Tells the engine what was done; what it makes of it is its own affair.
     async fn tell(&self, done: impl Ask<Reply = ()> + Clone + Debug) {
         let ask = || async {
-            match self.coordinator.ask(done.clone()).await {
+            match self.coordinator().ask(done.clone()).await {
                 Err(Refusal::Rejected(rejection)) => {
                     tracing::debug!(?done, ?rejection, "what was done is no longer of interest");
                     Ok(())
@@ -168,11 +159,11 @@ impl Runner {
                 told => told.map_err(Trouble::from),
             }
         };
-        self.persist("tell what was done", self.coordinator.epoch(), ask).await;
+        self.persist("tell what was done", self.coordinator().epoch(), ask).await;
     }
 }
 
-/// How long to wait before each try to reach a removed worker.
+/// The delays before each try to reach a removed worker.
 const DISMISS_PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(2)];
 /// More at once only make the disk slower.
 const AT_THE_DISK_MAX: usize = 4;

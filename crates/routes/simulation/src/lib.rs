@@ -4,14 +4,9 @@
 //! `output` is what lies on disk, `effects` what must happen outside once a decision is
 //! durable, `checkpoint` everything in one document. Nothing is decided here.
 
-mod bodies;
 mod checkpoint;
-mod counts;
-pub mod effects;
-mod endpoint;
-mod locks;
+mod effects;
 pub mod output;
-mod pages;
 mod routes;
 mod simulation;
 

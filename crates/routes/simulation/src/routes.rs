@@ -1,20 +1,15 @@
 //! The routes of contract S, one file per noun.
 
-mod checkpoint;
+mod chunks;
 mod complete;
 mod fleet;
-mod ids;
-mod quarantine;
-mod retry;
 mod session_detail;
 mod sessions;
 mod status;
-mod stream;
-mod tasks;
 mod workers;
 
 use crate::{
-    counts,
+    checkpoint,
     simulation::{Simulation, Trouble},
 };
 use axum::{
@@ -24,27 +19,24 @@ use axum::{
 };
 use muster_contract_simulation::phrase;
 use muster_coordinator::{Coordinator, Refusal};
-use muster_http::{HttpState, Operator, PathText, Problem, Renderer};
+use muster_http::{HttpState, Operator, Params, PathText, Problem, Renderer};
 use muster_model::{Ask, Name, SessionId};
+use muster_store::{Cursor, Page, Reader, StoreError};
 use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of contract S. What they count is shown by the HTTP layer.
 #[must_use]
 pub fn routes(http: &HttpState, simulation: Simulation) -> OpenApiRouter<HttpState> {
-    counts::register(http);
+    status::count(http);
     OpenApiRouter::default()
         .merge(workers::routes())
-        .merge(tasks::routes())
         .merge(complete::routes())
         .merge(fleet::routes())
         .merge(status::routes())
-        .merge(ids::routes())
-        .merge(quarantine::routes())
+        .merge(chunks::routes())
         .merge(sessions::routes())
-        .merge(retry::routes())
         .merge(session_detail::routes())
-        .merge(stream::routes())
         .merge(checkpoint::routes())
         .layer(Extension(simulation))
 }
@@ -70,7 +62,7 @@ async fn operate<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> R
 }
 
 /// Puts the coordinator's refusal into this contract's words.
-fn refuse(refusal: Refusal) -> Problem {
+pub(crate) fn refuse(refusal: Refusal) -> Problem {
     muster_http::problem_of_refusal(refusal, |rejection| phrase(&rejection))
 }
 
@@ -86,6 +78,21 @@ fn trouble(trouble: Trouble, field: &str) -> Problem {
             Problem::busy("the output cannot be read or written at the moment; the server's log says why")
         }
     }
+}
+
+/// Reads a page of a list: `after` and `limit` tell which.
+async fn page<T: Send + 'static>(
+    http: &HttpState,
+    params: &Params,
+    read: impl FnOnce(&dyn Reader, &Cursor) -> Result<Page<T>, StoreError> + Send + 'static,
+) -> Result<Page<T>, Problem> {
+    let cursor = params.cursor()?;
+    http.coordinator.read(move |store| read(store, &cursor)).await.map_err(refuse)
+}
+
+/// The problem of something that is not there.
+fn missing(what: &str) -> Problem {
+    Problem::not_found(format!("there is no such {what}"))
 }
 
 /// Checks that a body that names a worker names the caller.
@@ -113,10 +120,10 @@ impl FromRequestParts<HttpState> for OwnPath {
 
 /// A session's id out of a path; what can be none names nothing.
 fn session_id(text: &str) -> Result<SessionId, Problem> {
-    SessionId::new(text).map_err(|_| Problem::not_found("there is no such session"))
+    SessionId::new(text).map_err(|_| missing("session"))
 }
 
 /// A worker's name out of a path.
 fn worker_name(text: &str) -> Result<Name, Problem> {
-    Name::new(text).map_err(|_| Problem::not_found("there is no such worker"))
+    Name::new(text).map_err(|_| missing("worker"))
 }

@@ -12,9 +12,7 @@ fn a_loss_of_power_at_any_operation_breaks_no_promise() {
             world.disk.fail(operation, Failure::PowerLoss);
             script(&mut world);
             assert!(world.disk.is_powerless(), "operation {operation}");
-            world.crash(&mut chooser(fate));
-            world.open().expect("a whole disk is opened");
-            world.check_in_depth();
+            crash_and_check(&mut world, fate);
         }
     }
 }
@@ -37,9 +35,7 @@ fn recover_with_a_second_crash(operation: u64, fate: usize) {
         world.crash(&mut chooser(fate));
         world.disk.fail(second, Failure::PowerLoss);
         let opened = world.open().is_ok();
-        world.crash(&mut chooser(fate + 1));
-        world.open().expect("a whole disk is opened");
-        world.check_in_depth();
+        crash_and_check(&mut world, fate + 1);
         if opened {
             return;
         }
@@ -59,9 +55,7 @@ fn an_exit_at_any_operation_and_a_later_crash_break_no_promise() {
                 world.open().expect("a whole disk is opened");
                 world.append(20);
                 world.sync().expect("a whole disk is written");
-                world.crash(&mut chooser(fate));
-                world.open().expect("a whole disk is opened");
-                world.check_in_depth();
+                crash_and_check(&mut world, fate);
             }
         }
     }
@@ -77,9 +71,7 @@ fn a_failure_at_any_operation_loses_nothing() {
                 world.disk.fail(operation, failure);
                 script(&mut world);
                 world.sync().expect("the disk is whole again");
-                world.crash(&mut chooser(fate));
-                world.open().expect("a whole disk is opened");
-                world.check_in_depth();
+                crash_and_check(&mut world, fate);
             }
         }
     }
@@ -95,12 +87,17 @@ fn a_failure_while_getting_over_another_loses_nothing() {
                 world.disk.fail(operation, failures[0]);
                 world.disk.fail(operation + second, failures[1]);
                 script(&mut world);
-                world.crash(&mut chooser(fate));
-                world.open().expect("a whole disk is opened");
-                world.check_in_depth();
+                crash_and_check(&mut world, fate);
             }
         }
     }
+}
+
+/// Crashes, and checks that the log on a whole disk keeps its promises.
+fn crash_and_check(world: &mut World, fate: usize) {
+    world.crash(&mut chooser(fate));
+    world.open().expect("a whole disk is opened");
+    world.check_in_depth();
 }
 
 /// Everything a log goes through: acks out of order, segments that fill, some set aside, a restart.

@@ -30,7 +30,7 @@ fn it_conforms() {
             scope.spawn(move || {
                 for (name, case) in part {
                     println!("conformance: {name}");
-                    case(fresh().as_mut());
+                    case(fresh());
                 }
             });
         }

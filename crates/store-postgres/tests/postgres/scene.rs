@@ -30,7 +30,7 @@ pub(crate) fn try_open(url: &str) -> Result<PostgresStore, StoreError> {
     PostgresStore::open(url, &PostgresOptions::default())
 }
 
-/// Why a database is not used.
+/// Reason why a database is not used.
 pub(crate) fn refusal(url: &str) -> String {
     try_open(url).err().expect("it is refused").to_string()
 }
@@ -85,7 +85,7 @@ impl Held {
         Self::new(url, "UPDATE muster.fence SET now_ms = now_ms")
     }
 
-    /// How many wait for locks in this database.
+    /// Number of sessions that wait for locks in this database.
     pub(crate) fn waiting(&self) -> u32 {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         Cluster::shared().sql(&self.url, sql).parse().unwrap()
@@ -100,7 +100,7 @@ impl Held {
     }
 }
 
-/// How many tasks there are.
+/// Number of tasks.
 pub(crate) fn count(reader: &dyn Reader) -> usize {
     let counts = reader.job_counts(job(), Timestamp(0)).unwrap();
     counts.per_worker.iter().map(|(_, _, count)| usize::try_from(*count).unwrap()).sum()

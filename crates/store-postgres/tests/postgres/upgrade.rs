@@ -90,7 +90,7 @@ fn no_value_of_version_4_is_lost() {
 /// Q7b, N5, P15, S6, S20b, S26b
 #[test]
 fn tables_of_version_4_go_on() {
-    version_4_goes_on(&mut version_4());
+    version_4_goes_on(Box::new(version_4()));
 }
 
 /// S18: servers of this version that start at once on tables of version 4 bring them up to date once. A binary of version

@@ -15,7 +15,7 @@ pub(crate) fn tasks(directory: &Path) -> usize {
     count(SqliteStore::open(directory).unwrap().reader().as_ref())
 }
 
-/// How many tasks there are.
+/// Number of tasks.
 pub(crate) fn count(reader: &dyn Reader) -> usize {
     let all = Cursor { after: None, limit: 2_000_000 };
     reader.tasks(job(), &TaskFilter::default(), &all).unwrap().items.len()

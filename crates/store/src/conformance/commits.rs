@@ -1,12 +1,13 @@
 //! A batch is kept whole or not at all, and only the newest term writes.
 
-use super::{
-    Fixture,
-    desk::{Desk, EMPTY, before, entry},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    Batch, Loaded, StoreError, TaskFilter,
+    conformance::{
+        desk::{Desk, EMPTY, before},
+        loaded, named,
+    },
 };
-use crate::{Batch, Loaded, StoreError, TaskFilter};
 use muster_model::{
     Change, JobPayload, JobRecord, JobStatus, Key, LaneRecord, SecretRecord, ShareRecord, TaskRecord,
     TaskStatus, Timestamp, WorkerRecord,
@@ -37,8 +38,7 @@ named![
     an_empty_batch_of_an_older_term_is_refused_too,
 ];
 
-fn a_later_row_replaces_an_earlier_one_of_its_batch(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_later_row_replaces_an_earlier_one_of_its_batch(desk: &mut Desk) {
     desk.commit([
         changed(task(1, 2)),
         changed(task(1, 1)),
@@ -59,16 +59,14 @@ fn a_later_row_replaces_an_earlier_one_of_its_batch(fixture: &mut dyn Fixture) {
     assert_eq!(reader.job(job_id(1)).expect("it is read"), Some(closed_job(1, 6)));
 }
 
-fn a_later_batch_replaces_rows(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_later_batch_replaces_rows(desk: &mut Desk) {
     desk.commit([changed(task(1, 1)), changed(job(1))]);
     desk.commit([changed(ended_task(1, 1, 5)), changed(closed_job(1, 6))]);
     assert_eq!(desk.reader().task(task_id(1, 1)).expect("it is read"), Some(ended_task(1, 1, 5)));
     assert_eq!(desk.reader().job(job_id(1)).expect("it is read"), Some(closed_job(1, 6)));
 }
 
-fn a_row_can_lose_what_it_had(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_row_can_lose_what_it_had(desk: &mut Desk) {
     let at = Some(Timestamp(9));
     desk.commit([
         changed(TaskRecord { error: Some("x".into()), lease_until: at, timeout_at: at, ..task(1, 1) }),
@@ -89,95 +87,72 @@ fn read_job(desk: &Desk) -> JobRecord {
     desk.reader().job(job_id(1)).expect("it is read").expect("it is there")
 }
 
-fn no_payload_leaves_the_payload(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn no_payload_leaves_the_payload(desk: &mut Desk) {
     desk.commit([changed(job(1))]);
     desk.commit([without_payload(JobStatus::Pending)]);
-    assert_eq!(read_job(&desk), JobRecord { status: JobStatus::Pending, ..job(1) });
+    assert_eq!(read_job(desk), JobRecord { status: JobStatus::Pending, ..job(1) });
 }
 
-fn no_payload_leaves_the_payload_of_its_own_batch(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn no_payload_leaves_the_payload_of_its_own_batch(desk: &mut Desk) {
     desk.commit([changed(job(1)), without_payload(JobStatus::Pending), without_payload(JobStatus::Failed)]);
-    assert_eq!(read_job(&desk), JobRecord { status: JobStatus::Failed, ..job(1) });
+    assert_eq!(read_job(desk), JobRecord { status: JobStatus::Failed, ..job(1) });
 }
 
-fn a_payload_can_be_replaced(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_payload_can_be_replaced(desk: &mut Desk) {
     let other = JobPayload { title: None, workflow: "other".into(), timeout: None, ..payload() };
     desk.commit([changed(job(1)), changed(JobRecord { payload: Some(other.clone()), ..job(1) })]);
-    assert_eq!(read_job(&desk).payload, Some(other));
+    assert_eq!(read_job(desk).payload, Some(other));
 }
 
 fn loaded_shares(desk: &mut Desk) -> Vec<ShareRecord> {
-    let shares = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Share(share) => Some(share),
-        _ => None,
-    });
-    shares.collect()
+    loaded!(desk, Loaded::Share(share) => share)
 }
 
 fn gone(worker: &str, job: u64) -> Change {
     Change::ShareGone { worker: name(worker), job: job_id(job) }
 }
 
-fn a_share_that_is_gone_is_loaded_no_more(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_share_that_is_gone_is_loaded_no_more(desk: &mut Desk) {
     desk.commit([changed(share("PC-01", 1)), changed(share("PC-01", 2)), changed(share("PC-02", 1))]);
     desk.commit([gone("PC-01", 1), gone("PC-03", 1)]);
-    assert_eq!(loaded_shares(&mut desk), [share("PC-01", 2), share("PC-02", 1)]);
+    assert_eq!(loaded_shares(desk), [share("PC-01", 2), share("PC-02", 1)]);
 }
 
-fn a_share_can_come_again(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_share_can_come_again(desk: &mut Desk) {
     desk.commit([changed(share("PC-01", 1)), gone("PC-01", 1), changed(share("PC-01", 1))]);
-    assert_eq!(loaded_shares(&mut desk), [share("PC-01", 1)]);
+    assert_eq!(loaded_shares(desk), [share("PC-01", 1)]);
     desk.commit([gone("PC-01", 1), changed(share("PC-01", 1)), gone("PC-01", 1)]);
-    assert_eq!(loaded_shares(&mut desk), []);
+    assert_eq!(loaded_shares(desk), []);
 }
 
 fn stop(worker: &str, ordinal: u32, gone: bool) -> Change {
     Change::Stop { worker: name(worker), task: task_id(1, ordinal), gone }
 }
 
-fn a_stop_is_told_until_it_is_gone(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    let stops = |desk: &mut Desk| {
-        let stops = desk.load().into_iter().filter_map(|loaded| match loaded {
-            Loaded::Stop(worker, task) => Some((worker, task)),
-            _ => None,
-        });
-        stops.collect::<Vec<_>>()
-    };
+fn a_stop_is_told_until_it_is_gone(desk: &mut Desk) {
+    let stops = |desk: &mut Desk| loaded!(desk, Loaded::Stop(worker, task) => (worker, task));
     desk.commit([stop("PC-01", 1, false), stop("PC-01", 1, false), stop("PC-02", 1, false)]);
     desk.commit([stop("PC-01", 2, false), stop("PC-01", 3, false), stop("PC-01", 3, true)]);
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     let (first, second) = (task_id(1, 1), task_id(1, 2));
-    assert_eq!(stops(&mut desk), [(name("PC-01"), first), (name("PC-01"), second), (name("PC-02"), first)]);
+    assert_eq!(stops(desk), [(name("PC-01"), first), (name("PC-01"), second), (name("PC-02"), first)]);
     desk.commit([
         stop("PC-01", 1, true),
         stop("PC-02", 9, true),
         stop("PC-01", 2, true),
         stop("PC-01", 2, false),
     ]);
-    assert_eq!(stops(&mut desk), [(name("PC-01"), second), (name("PC-02"), first)]);
+    assert_eq!(stops(desk), [(name("PC-01"), second), (name("PC-02"), first)]);
 }
 
-fn secrets_are_replaced_as_a_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn secrets_are_replaced_as_a_whole(desk: &mut Desk) {
     let secret = |byte| SecretRecord { hash: [byte; 32], valid_until: None };
-    let count = |desk: &mut Desk| {
-        let secrets = desk.load().into_iter().filter_map(|loaded| match loaded {
-            Loaded::Secrets(worker, secrets) => Some((worker, secrets)),
-            _ => None,
-        });
-        secrets.collect::<Vec<_>>()
-    };
+    let count = |desk: &mut Desk| loaded!(desk, Loaded::Secrets(worker, secrets) => (worker, secrets));
     desk.commit([Change::Secrets(name("PC-01"), vec![secret(1), secret(2)])]);
     desk.commit([Change::Secrets(name("PC-01"), vec![secret(3)])]);
-    assert_eq!(count(&mut desk), [(name("PC-01"), vec![secret(3)])]);
+    assert_eq!(count(desk), [(name("PC-01"), vec![secret(3)])]);
     desk.commit([Change::Secrets(name("PC-01"), vec![])]);
-    assert_eq!(count(&mut desk), []);
+    assert_eq!(count(desk), []);
 }
 
 fn sight(desk: &mut Desk, worker: &str, at: i64, changes: Vec<Change>) -> Option<i64> {
@@ -186,34 +161,30 @@ fn sight(desk: &mut Desk, worker: &str, at: i64, changes: Vec<Change>) -> Option
     desk.reader().worker_record(&name(worker)).expect("it is read").map(|worker| worker.last_seen.0)
 }
 
-fn a_sighting_moves_last_seen_forward_only(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    assert_eq!(sight(&mut desk, "PC-01", 5_000, vec![changed(worker("PC-01"))]), Some(5_000));
-    assert_eq!(sight(&mut desk, "PC-01", 7_000, vec![]), Some(7_000));
-    assert_eq!(sight(&mut desk, "PC-01", 6_000, vec![]), Some(7_000));
+fn a_sighting_moves_last_seen_forward_only(desk: &mut Desk) {
+    assert_eq!(sight(desk, "PC-01", 5_000, vec![changed(worker("PC-01"))]), Some(5_000));
+    assert_eq!(sight(desk, "PC-01", 7_000, vec![]), Some(7_000));
+    assert_eq!(sight(desk, "PC-01", 6_000, vec![]), Some(7_000));
 }
 
-fn a_sighting_of_a_stranger_is_nothing(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    assert_eq!(sight(&mut desk, "PC-99", 5_000, vec![]), None);
+fn a_sighting_of_a_stranger_is_nothing(desk: &mut Desk) {
+    assert_eq!(sight(desk, "PC-99", 5_000, vec![]), None);
 }
 
-fn an_empty_batch_is_kept(fixture: &mut dyn Fixture) {
-    Desk::open(fixture).commit([]);
+fn an_empty_batch_is_kept(desk: &mut Desk) {
+    desk.commit([]);
 }
 
-fn a_large_batch_is_kept_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_large_batch_is_kept_whole(desk: &mut Desk) {
     desk.commit((1..=5_000).map(|ordinal| changed(task(1, ordinal))));
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     let reader = desk.reader();
     let all = super::desk::read_all(999, |page| reader.tasks(job_id(1), &TaskFilter::default(), page));
     assert_eq!(all.len(), 5_000);
     assert!(all.iter().all(|task| task.status == TaskStatus::Running));
 }
 
-fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_batch_that_cannot_be_kept_leaves_no_trace(desk: &mut Desk) {
     let changes = vec![
         changed(job(1)),
         changed(task(1, 1)),
@@ -221,10 +192,7 @@ fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
         changed(report("r1", 5)),
         changed(key("k1", 5)),
     ];
-    // A feed with a hole in it is refused.
-    let batch = Batch { changes, feed: vec![entry(1), entry(3)], ..Batch::default() };
-    assert!(desk.try_commit(&batch).is_err());
-    let mut desk = desk.reopen(fixture);
+    desk.refuse(Batch { changes, ..Batch::default() });
     assert_eq!(desk.load().len(), EMPTY, "as from an empty store");
     assert_eq!(desk.reader().job(job_id(1)).expect("it is read"), None);
     assert_eq!(desk.fact(Key::Report(report_id("r1"))), None);
@@ -232,20 +200,17 @@ fn a_batch_that_cannot_be_kept_leaves_no_trace(fixture: &mut dyn Fixture) {
     assert_eq!(desk.term.feed_seq, 0);
 }
 
-fn the_epoch_counts_up(fixture: &mut dyn Fixture) {
-    let desk = Desk::open(fixture);
+fn the_epoch_counts_up(desk: &mut Desk) {
     let next = desk.store.begin_term().expect("a term begins");
     assert_eq!(desk.term.epoch, 1);
     assert_eq!(next.epoch, 2);
 }
 
-fn the_epoch_counts_up_over_restarts(fixture: &mut dyn Fixture) {
-    let desk = Desk::open(fixture).reopen(fixture);
-    assert_eq!(desk.reopen(fixture).term.epoch, 3);
+fn the_epoch_counts_up_over_restarts(desk: &mut Desk) {
+    assert_eq!(desk.reopen().reopen().term.epoch, 3);
 }
 
-fn an_older_term_cannot_commit(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_older_term_cannot_commit(desk: &mut Desk) {
     let mut newer = desk.store.begin_term().expect("a term begins");
     let batch = Batch { changes: vec![changed(job(1))], ..Batch::default() };
     assert!(matches!(desk.try_commit(&batch), Err(StoreError::Superseded)));
@@ -254,32 +219,28 @@ fn an_older_term_cannot_commit(fixture: &mut dyn Fixture) {
     assert!(matches!(desk.try_commit(&batch), Err(StoreError::Superseded)));
 }
 
-fn an_older_term_cannot_prune(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_older_term_cannot_prune(desk: &mut Desk) {
     desk.commit([changed(closed_job(1, 5))]);
     let _newer = desk.store.begin_term().expect("a term begins");
     assert!(matches!(desk.term.writer.prune(&before(100)), Err(StoreError::Superseded)));
     assert!(desk.reader().job(job_id(1)).expect("it is read").is_some());
 }
 
-fn a_newer_term_sees_what_the_older_one_kept(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_newer_term_sees_what_the_older_one_kept(desk: &mut Desk) {
     desk.commit([changed(job(1))]);
     desk.term = desk.store.begin_term().expect("a term begins");
     assert_eq!(desk.load().len(), EMPTY + 1, "the job is loaded");
 }
 
-fn a_term_is_told_how_far_the_feed_is(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_term_is_told_how_far_the_feed_is(desk: &mut Desk) {
     assert_eq!(desk.term.feed_seq, 0);
     desk.feed(1..=3, vec![]);
     desk.feed(4..=4, vec![]);
     assert_eq!(desk.store.begin_term().expect("a term begins").feed_seq, 4);
-    assert_eq!(desk.reopen(fixture).term.feed_seq, 4);
+    assert_eq!(desk.reopen().term.feed_seq, 4);
 }
 
-fn an_empty_batch_of_an_older_term_is_refused_too(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_empty_batch_of_an_older_term_is_refused_too(desk: &mut Desk) {
     let _newer = desk.store.begin_term().expect("a term begins");
     assert!(matches!(desk.try_commit(&Batch::default()), Err(StoreError::Superseded)));
 }

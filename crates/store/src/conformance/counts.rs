@@ -1,7 +1,10 @@
 //! What is counted: `pc_device_summary` (Q13) and the tasks of a job.
 
-use super::{Fixture, desk::Desk, named, samples::*};
-use crate::{Backlog, Cursor, FleetView, JobCounts, JobFilter, LaneView, OpenCounts, WorkerSummary};
+use super::samples::*;
+use crate::{
+    Backlog, Cursor, FleetView, JobCounts, JobFilter, LaneView, OpenCounts, WorkerSummary,
+    conformance::{desk::Desk, named},
+};
 use muster_model::{
     Attachment, JobId, JobRecord, JobStatus, LaneRecord, LaneStatus, Scope, TaskRecord, TaskStatus, Timestamp,
 };
@@ -32,11 +35,10 @@ fn counts(desk: &Desk, id: &str) -> [u64; 5] {
     [one.device_count, one.running_count, one.idle_count, one.error_count, one.disconnected_count]
 }
 
-fn a_worker_without_devices_counts_nothing(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_worker_without_devices_counts_nothing(desk: &mut Desk) {
     desk.commit([changed(worker("PC-01"))]);
-    assert_eq!(counts(&desk, "PC-01"), [0; 5]);
-    assert_eq!(summary(&desk, "PC-01").worker, worker("PC-01"));
+    assert_eq!(counts(desk, "PC-01"), [0; 5]);
+    assert_eq!(summary(desk, "PC-01").worker, worker("PC-01"));
 }
 
 fn in_status(id: &str, status: LaneStatus) -> LaneRecord {
@@ -45,60 +47,56 @@ fn in_status(id: &str, status: LaneStatus) -> LaneRecord {
 }
 
 /// Q13
-fn devices_are_counted_by_what_they_are(fixture: &mut dyn Fixture) {
+fn devices_are_counted_by_what_they_are(desk: &mut Desk) {
     use LaneStatus::{Error, Offline, Online};
-    let mut desk = Desk::open(fixture);
     desk.commit(["PC-01", "PC-02"].map(|id| changed(worker(id))));
     let statuses =
         [("a", Online), ("b", Online), ("c", Online), ("d", Error), ("e", Offline), ("f", Offline)];
     desk.commit(statuses.map(|(id, status)| changed(in_status(id, status))));
     desk.commit([changed(lane("g", "PC-02"))]);
-    assert_eq!(counts(&desk, "PC-01"), [6, 0, 3, 1, 2]);
-    assert_eq!(counts(&desk, "PC-02"), [1, 0, 1, 0, 0]);
+    assert_eq!(counts(desk, "PC-01"), [6, 0, 3, 1, 2]);
+    assert_eq!(counts(desk, "PC-02"), [1, 0, 1, 0, 0]);
 }
 
 /// A fleet of one worker with three devices, and an open job.
-fn fleet(fixture: &mut dyn Fixture) -> Desk {
-    let mut desk = Desk::open(fixture);
+fn fleet(desk: &mut Desk) {
     desk.commit([changed(worker("PC-01")), changed(worker("PC-02")), changed(job(1))]);
     desk.commit(["device-1", "device-2", "device-3"].map(|id| changed(lane(id, "PC-01"))));
-    desk
 }
 
 /// Q13
-fn a_running_task_makes_its_device_busy(fixture: &mut dyn Fixture) {
-    let mut desk = fleet(fixture);
+fn a_running_task_makes_its_device_busy(desk: &mut Desk) {
+    fleet(desk);
     let pending = TaskRecord { status: TaskStatus::Pending, ..task(1, 2) };
     desk.commit([changed(task(1, 1)), changed(pending), changed(ended_task(1, 3, 5))]);
-    assert_eq!(counts(&desk, "PC-01"), [3, 1, 2, 0, 0]);
+    assert_eq!(counts(desk, "PC-01"), [3, 1, 2, 0, 0]);
     desk.commit([changed(ended_task(1, 1, 6)), changed(task(1, 2)), changed(task(1, 3))]);
-    assert_eq!(counts(&desk, "PC-01"), [3, 2, 1, 0, 0]);
+    assert_eq!(counts(desk, "PC-01"), [3, 2, 1, 0, 0]);
 }
 
 /// Q7: the lane stays taken until its end.
-fn a_cancelled_job_still_has_running_tasks(fixture: &mut dyn Fixture) {
-    let mut desk = fleet(fixture);
+fn a_cancelled_job_still_has_running_tasks(desk: &mut Desk) {
+    fleet(desk);
     let cancelled = JobRecord { open: true, ..closed_job(1, 5) };
     desk.commit([changed(task(1, 1)), changed(cancelled)]);
-    assert_eq!(counts(&desk, "PC-01"), [3, 1, 2, 0, 0]);
+    assert_eq!(counts(desk, "PC-01"), [3, 1, 2, 0, 0]);
     desk.commit([changed(ended_task(1, 1, 6)), changed(closed_job(1, 5))]);
-    assert_eq!(counts(&desk, "PC-01"), [3, 0, 3, 0, 0]);
+    assert_eq!(counts(desk, "PC-01"), [3, 0, 3, 0, 0]);
 }
 
-fn a_device_that_moved_counts_where_it_is(fixture: &mut dyn Fixture) {
-    let mut desk = fleet(fixture);
+fn a_device_that_moved_counts_where_it_is(desk: &mut Desk) {
+    fleet(desk);
     desk.commit([changed(task(1, 1)), changed(lane("device-1", "PC-02"))]);
-    assert_eq!(counts(&desk, "PC-01"), [2, 1, 2, 0, 0], "its task still runs there");
-    assert_eq!(counts(&desk, "PC-02"), [1, 0, 0, 0, 0], "it is not idle");
+    assert_eq!(counts(desk, "PC-01"), [2, 1, 2, 0, 0], "its task still runs there");
+    assert_eq!(counts(desk, "PC-02"), [1, 0, 0, 0, 0], "it is not idle");
 }
 
 fn at_worker(worker: &str, task: TaskRecord) -> TaskRecord {
     TaskRecord { worker: name(worker), ..task }
 }
 
-fn tasks_are_counted_by_worker_and_status(fixture: &mut dyn Fixture) {
+fn tasks_are_counted_by_worker_and_status(desk: &mut Desk) {
     use TaskStatus::{Completed, Pending, Running};
-    let mut desk = Desk::open(fixture);
     let pending = TaskRecord { status: Pending, ..task(1, 6) };
     desk.commit([
         changed(at_worker("PC-02", ended_task(1, 1, 5))),
@@ -115,8 +113,7 @@ fn tasks_are_counted_by_worker_and_status(fixture: &mut dyn Fixture) {
     assert_eq!(counts.per_worker, expected.map(|(worker, status, count)| (name(worker), status, count)));
 }
 
-fn ends_are_counted_from_a_moment_on(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn ends_are_counted_from_a_moment_on(desk: &mut Desk) {
     desk.commit([task(1, 1), ended_task(1, 2, 10), ended_task(1, 3, 20), ended_task(1, 4, 30)].map(changed));
     for (since, expected) in [(0, 3), (10, 3), (11, 2), (30, 1), (31, 0)] {
         let counts = desk.reader().job_counts(job_id(1), Timestamp(since)).expect("they are counted");
@@ -124,16 +121,15 @@ fn ends_are_counted_from_a_moment_on(fixture: &mut dyn Fixture) {
     }
 }
 
-fn a_job_without_tasks_counts_nothing(fixture: &mut dyn Fixture) {
-    let desk = Desk::open(fixture);
+fn a_job_without_tasks_counts_nothing(desk: &mut Desk) {
     let counts = desk.reader().job_counts(job_id(1), Timestamp(0)).expect("they are counted");
     assert_eq!(counts, JobCounts::default());
 }
 
 /// Q15: each job of a page with its tasks by status and the devices it is for; what is closed and known is not counted.
-fn jobs_are_listed_with_how_far_they_are(fixture: &mut dyn Fixture) {
+fn jobs_are_listed_with_how_far_they_are(desk: &mut Desk) {
     use TaskStatus::{Completed, Pending, Running};
-    let mut desk = fleet(fixture);
+    fleet(desk);
     let of = |names: &[&str]| names.iter().map(|id| name(id)).collect();
     let scoped = |number: u64, scope: Scope| changed(JobRecord { scope, ..job(number) });
     desk.commit([scoped(1, Scope::All), scoped(2, Scope::Workers(of(&["PC-01"])))]);
@@ -174,9 +170,8 @@ fn jobs_are_listed_with_how_far_they_are(fixture: &mut dyn Fixture) {
 }
 
 /// Q13: every worker and every device by name, each device with what runs on it, wherever that was given out.
-fn a_fleet_is_seen_whole(fixture: &mut dyn Fixture) {
+fn a_fleet_is_seen_whole(desk: &mut Desk) {
     use LaneStatus::{Error, Offline, Online};
-    let mut desk = Desk::open(fixture);
     assert_eq!(desk.reader().fleet().expect("it is read"), FleetView::default());
     desk.commit(["PC-02", "PC-01"].map(|id| changed(worker(id))));
     desk.commit([changed(job(1)), changed(JobRecord { open: true, ..closed_job(2, 5) }), changed(job(3))]);
@@ -201,8 +196,7 @@ fn a_fleet_is_seen_whole(fixture: &mut dyn Fixture) {
     assert_eq!(fleet.lanes, expected.map(view));
 }
 
-fn jobs_that_are_open_are_counted(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn jobs_that_are_open_are_counted(desk: &mut Desk) {
     assert_eq!(desk.reader().backlog().expect("it is read"), Backlog::default());
     let with = |number: u64, status: JobStatus, at: i64| {
         changed(JobRecord { status, created_at: Timestamp(at), ..job(number) })

@@ -1,27 +1,32 @@
 //! A store and its newest term, with the few gestures the cases are made of.
 
 use super::Fixture;
-use crate::{Batch, Cursor, Cutoffs, FeedEntry, Loaded, Page, Reader, Store, StoreError, Term};
+use crate::{Batch, Cursor, Cutoffs, FeedEntry, Loaded, MemoryStore, Page, Reader, Store, StoreError, Term};
 use muster_model::{Change, Fact, Key, Timestamp};
-use std::sync::Arc;
+use std::{fmt::Debug, sync::Arc};
 
 pub(crate) struct Desk {
+    fixture: Box<dyn Fixture>,
     pub(crate) store: Box<dyn Store>,
     pub(crate) term: Term,
 }
 
 impl Desk {
     /// Opens the data and begins a term.
-    pub(crate) fn open(fixture: &mut dyn Fixture) -> Self {
+    pub(crate) fn open(mut fixture: Box<dyn Fixture>) -> Self {
         let store = fixture.open();
-        let term = store.begin_term().expect("a term begins");
-        Self { store, term }
+        let term = begin_term(store.as_ref());
+        Self { fixture, store, term }
     }
 
     /// Closes everything and opens it again.
-    pub(crate) fn reopen(self, fixture: &mut dyn Fixture) -> Self {
-        drop(self);
-        Self::open(fixture)
+    pub(crate) fn reopen(&mut self) -> &mut Self {
+        // The handles are dropped before the data is opened again: a stand-in takes their place.
+        self.store = Box::new(MemoryStore::new());
+        self.term = begin_term(self.store.as_ref());
+        self.store = self.fixture.open();
+        self.term = begin_term(self.store.as_ref());
+        self
     }
 
     pub(crate) fn reader(&self) -> Arc<dyn Reader> {
@@ -35,6 +40,13 @@ impl Desk {
 
     pub(crate) fn try_commit(&mut self, batch: &Batch) -> Result<(), StoreError> {
         self.term.writer.commit(batch)
+    }
+
+    /// Has a batch refused, for the hole in its feed, and opens the data again.
+    pub(crate) fn refuse(&mut self, batch: Batch) {
+        let batch = Batch { feed: vec![entry(1), entry(3)], ..batch };
+        assert!(self.try_commit(&batch).is_err());
+        self.reopen();
     }
 
     /// Adds entries to the feed, with rows beside them.
@@ -60,6 +72,22 @@ impl Desk {
         1 + (0..10_000).take_while(|_| more(self.term.writer.as_mut())).count()
     }
 }
+
+fn begin_term(store: &dyn Store) -> Term {
+    store.begin_term().expect("a term begins")
+}
+
+/// The records of one kind that a term begins with.
+macro_rules! loaded {
+    ($desk:expr, $pattern:pat $(if $guard:expr)? => $record:expr) => {{
+        let loaded = $desk.load().into_iter().filter_map(|loaded| match loaded {
+            $pattern $(if $guard)? => Some($record),
+            _ => None,
+        });
+        loaded.collect::<Vec<_>>()
+    }};
+}
+pub(crate) use loaded;
 
 /// An entry that is known by its number, with a text that no format may stumble over.
 pub(crate) fn entry(seq: u64) -> FeedEntry {
@@ -88,10 +116,24 @@ pub(crate) fn read_all<T>(size: u32, read: impl Fn(&Cursor) -> Result<Page<T>, S
     }
 }
 
+/// Checks that a list has these items, read in pages of any size.
+pub(crate) fn assert_listed<T: PartialEq + Debug>(
+    expected: impl IntoIterator<Item = T>,
+    read: impl Fn(&Cursor) -> Result<Page<T>, StoreError>,
+) {
+    let expected: Vec<T> = expected.into_iter().collect();
+    for size in SIZES {
+        assert_eq!(read_all(size, &read), expected);
+    }
+}
+
+/// Sizes of pages.
+pub(crate) const SIZES: [u32; 5] = [1, 2, 3, 7, 100];
+
 /// Everything before a moment is old.
 pub(crate) fn before(at: i64) -> Cutoffs {
     Cutoffs { history: Timestamp(at), report_ids: Timestamp(at), keys: Timestamp(at) }
 }
 
-/// How many records an empty store loads: the numbers of jobs and sessions, the farm, and the pool's counters.
+/// Number of records that an empty store loads: the numbers of jobs and sessions, the farm, and the pool's counters.
 pub(crate) const EMPTY: usize = 4;

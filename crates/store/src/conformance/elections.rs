@@ -2,15 +2,26 @@
 //!
 //! Here the data is opened several times at once: each opening is another server.
 
-use super::{Fixture, desk::before, named, samples::*};
-use crate::{Batch, Candidate, Election, Loaded, Standing, Store, StoreError, Term};
+use super::samples::*;
+use crate::{
+    Batch, Candidate, Election, Loaded, Standing, Store, StoreError, Term,
+    conformance::{Case, Fixture, desk::before},
+};
 use muster_model::{Timestamp, WorkerRecord};
 use std::{
     sync::{Arc, Barrier},
     thread,
 };
 
-named![
+/// Names each case after its function, which opens the data itself.
+macro_rules! servers {
+    ($($case:ident),* $(,)?) => {
+        pub(crate) const CASES: &[(&str, Case)] =
+            &[$((stringify!($case), |mut fixture| $case(fixture.as_mut()))),*];
+    };
+}
+
+servers![
     at_first_nobody_leads,
     whoever_takes_the_lead_is_seen_by_all,
     a_leader_shows_life,
@@ -229,7 +240,7 @@ impl Server {
         self.election.take(seen, &self.candidate, 0).expect("the store answers")
     }
 
-    /// What is live, as text, and how many commits that has seen.
+    /// Live records, as text, and the number of commits in that state.
     fn preload(&self) -> (Vec<String>, u64) {
         let mut loaded = Vec::new();
         let commits = self.election.preload(&mut |record| loaded.push(text(&record)));

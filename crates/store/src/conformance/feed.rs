@@ -1,12 +1,13 @@
 //! The feed has no gaps and can be taken up anywhere.
 
-use super::{
-    Fixture,
-    desk::{Desk, before, entry},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    Batch, FeedEntry, FeedPage, StoreError,
+    conformance::{
+        desk::{Desk, before, entry},
+        named,
+    },
 };
-use crate::{Batch, FeedEntry, FeedPage, StoreError};
 
 named![
     an_empty_feed_begins_at_one,
@@ -28,10 +29,9 @@ fn entries(seqs: impl IntoIterator<Item = u64>) -> Vec<FeedEntry> {
     seqs.into_iter().map(entry).collect()
 }
 
-fn an_empty_feed_begins_at_one(fixture: &mut dyn Fixture) {
-    let desk = Desk::open(fixture);
-    assert_eq!(read(&desk, 0, 10), FeedPage { entries: vec![], oldest: 1 });
-    assert_eq!(read(&desk, u64::MAX, 10).entries, []);
+fn an_empty_feed_begins_at_one(desk: &mut Desk) {
+    assert_eq!(read(desk, 0, 10), FeedPage { entries: vec![], oldest: 1 });
+    assert_eq!(read(desk, u64::MAX, 10).entries, []);
 }
 
 /// Batches of 1, 2, 3, … entries, with batches without any in between.
@@ -44,21 +44,19 @@ fn fill(desk: &mut Desk) {
     }
 }
 
-fn the_feed_is_read_from_every_position(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    fill(&mut desk);
+fn the_feed_is_read_from_every_position(desk: &mut Desk) {
+    fill(desk);
     for after in 0..=29 {
-        assert_eq!(read(&desk, after, 1_000), FeedPage { entries: entries(after + 1..=28), oldest: 1 });
+        assert_eq!(read(desk, after, 1_000), FeedPage { entries: entries(after + 1..=28), oldest: 1 });
     }
 }
 
-fn a_page_of_the_feed_is_no_longer_than_asked_for(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    fill(&mut desk);
+fn a_page_of_the_feed_is_no_longer_than_asked_for(desk: &mut Desk) {
+    fill(desk);
     for limit in [1, 2, 5, 28, 100] {
         let mut taken = Vec::new();
         loop {
-            let page = read(&desk, taken.len() as u64, limit);
+            let page = read(desk, taken.len() as u64, limit);
             assert!(page.entries.len() <= limit as usize);
             if page.entries.is_empty() {
                 break;
@@ -69,12 +67,11 @@ fn a_page_of_the_feed_is_no_longer_than_asked_for(fixture: &mut dyn Fixture) {
     }
 }
 
-fn the_feed_survives_a_restart(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_feed_survives_a_restart(desk: &mut Desk) {
     desk.feed(1..=3, vec![]);
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     desk.feed(4..=5, vec![]);
-    assert_eq!(read(&desk, 1, 10).entries, entries(2..=5));
+    assert_eq!(read(desk, 1, 10).entries, entries(2..=5));
 }
 
 fn refused(desk: &mut Desk, seqs: &[u64]) -> bool {
@@ -82,54 +79,49 @@ fn refused(desk: &mut Desk, seqs: &[u64]) -> bool {
     matches!(desk.try_commit(&batch), Err(StoreError::Corrupt(_)))
 }
 
-fn a_gap_in_the_feed_is_refused(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    assert!(refused(&mut desk, &[2]));
-    assert!(refused(&mut desk, &[1, 3]));
+fn a_gap_in_the_feed_is_refused(desk: &mut Desk) {
+    assert!(refused(desk, &[2]));
+    assert!(refused(desk, &[1, 3]));
     desk.feed([1, 2], vec![]);
-    assert!(refused(&mut desk, &[4]));
-    assert_eq!(read(&desk, 0, 10).entries, entries([1, 2]));
+    assert!(refused(desk, &[4]));
+    assert_eq!(read(desk, 0, 10).entries, entries([1, 2]));
 }
 
-fn a_repeat_in_the_feed_is_refused(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_repeat_in_the_feed_is_refused(desk: &mut Desk) {
     desk.feed([1, 2], vec![]);
-    assert!(refused(&mut desk, &[2, 3]));
-    assert!(refused(&mut desk, &[1]));
+    assert!(refused(desk, &[2, 3]));
+    assert!(refused(desk, &[1]));
 }
 
-fn an_old_feed_is_deleted_from_its_front(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_old_feed_is_deleted_from_its_front(desk: &mut Desk) {
     for batch in 0..10 {
         let at = i64::try_from(batch).expect("it is small") * 100;
         desk.feed(batch * 3 + 1..=batch * 3 + 3, vec![changed(alert(1, at))]);
     }
     desk.prune(&before(400));
-    let page = read(&desk, 0, 1_000);
+    let page = read(desk, 0, 1_000);
     assert_eq!(page.oldest, 13);
     assert_eq!(page.entries, entries(13..=30));
-    assert_eq!(read(&desk, 13, 2).entries, entries([14, 15]));
+    assert_eq!(read(desk, 13, 2).entries, entries([14, 15]));
 }
 
-fn the_numbers_go_on_after_everything_was_deleted(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_numbers_go_on_after_everything_was_deleted(desk: &mut Desk) {
     for seq in 1..=5 {
         desk.feed([seq], vec![changed(alert(1, 5))]);
     }
     desk.prune(&before(1_000));
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     assert_eq!(desk.term.feed_seq, 5);
     desk.feed([6], vec![]);
-    let page = read(&desk, 5, 10);
+    let page = read(desk, 5, 10);
     assert_eq!(page.entries, entries([6]));
     assert!(page.oldest >= 5, "what is old is gone, the last perhaps excepted");
 }
 
-fn a_feed_out_of_order_in_time_loses_no_middle(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_feed_out_of_order_in_time_loses_no_middle(desk: &mut Desk) {
     for (seq, at) in (1..).zip([10, 500, 20, 600]) {
         desk.feed([seq], vec![changed(alert(1, at))]);
     }
     desk.prune(&before(100));
-    assert_eq!(read(&desk, 0, 10), FeedPage { entries: entries(2..=4), oldest: 2 });
+    assert_eq!(read(desk, 0, 10), FeedPage { entries: entries(2..=4), oldest: 2 });
 }

@@ -1,12 +1,13 @@
 //! Lists are read in pages: nothing twice, nothing missing.
 
-use super::{
-    Fixture,
-    desk::{Desk, read_all},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    Cursor, JobFilter, LaneFilter, TaskFilter,
+    conformance::{
+        desk::{Desk, SIZES, assert_listed, read_all},
+        named,
+    },
 };
-use crate::{Cursor, JobFilter, LaneFilter, TaskFilter};
 use muster_model::{
     JobRecord, JobStatus, LaneRecord, LaneStatus, LogKind, LogRecord, Name, TaskRecord, TaskStatus,
 };
@@ -24,16 +25,10 @@ named![
     lanes_are_filtered,
     workers_come_by_name_in_pages,
     alerts_come_newest_first_in_pages,
-    a_cursor_nobody_gave_is_an_empty_page,
-    a_cursor_of_another_list_is_an_empty_page,
-    a_page_holds_at_least_one_item,
     an_item_that_comes_later_disturbs_no_page,
 ];
 
-const SIZES: [u32; 5] = [1, 2, 3, 7, 100];
-
-fn jobs_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn jobs_come_newest_first_in_pages(desk: &mut Desk) {
     // Ids sort against the ages here.
     desk.commit((1..=7).map(|seq| changed(JobRecord { seq, ..job(100 - seq) })));
     let reader = desk.reader();
@@ -43,8 +38,7 @@ fn jobs_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
     }
 }
 
-fn jobs_are_filtered(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn jobs_are_filtered(desk: &mut Desk) {
     let night = |seq| JobRecord { queue: name("night"), ..job(seq) };
     let pending = |seq| JobRecord { status: JobStatus::Pending, ..job(seq) };
     desk.commit([job(1), night(2), pending(3), closed_job(4, 5), night(5), closed_job(6, 5)].map(changed));
@@ -63,25 +57,21 @@ fn jobs_are_filtered(fixture: &mut dyn Fixture) {
     assert_eq!(seqs(None, Some("nowhere")), [0; 0]);
 }
 
-fn jobs_are_listed_with_their_payload(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn jobs_are_listed_with_their_payload(desk: &mut Desk) {
     desk.commit([changed(job(1))]);
     let page = desk.reader().jobs(&JobFilter::default(), &Cursor { after: None, limit: 5 });
     assert_eq!(page.expect("they are read").items, [job(1)]);
 }
 
-fn tasks_come_oldest_first_in_pages(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn tasks_come_oldest_first_in_pages(desk: &mut Desk) {
     desk.commit((1..=12).rev().map(|ordinal| changed(task(1, ordinal))));
     let reader = desk.reader();
-    for size in SIZES {
-        let tasks = read_all(size, |page| reader.tasks(job_id(1), &TaskFilter::default(), page));
-        assert_eq!(tasks, (1..=12).map(|ordinal| task(1, ordinal)).collect::<Vec<_>>());
-    }
+    assert_listed((1..=12).map(|ordinal| task(1, ordinal)), |page| {
+        reader.tasks(job_id(1), &TaskFilter::default(), page)
+    });
 }
 
-fn tasks_are_filtered(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn tasks_are_filtered(desk: &mut Desk) {
     let elsewhere = |ordinal| TaskRecord { worker: name("PC-02"), ..task(1, ordinal) };
     desk.commit(
         [task(1, 1), ended_task(1, 2, 5), elsewhere(3), ended_task(1, 4, 5), elsewhere(5)].map(changed),
@@ -100,8 +90,7 @@ fn tasks_are_filtered(fixture: &mut dyn Fixture) {
 }
 
 /// By device, and by whether they left a file behind.
-fn tasks_are_found_by_what_they_are_about(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn tasks_are_found_by_what_they_are_about(desk: &mut Desk) {
     let of = |ordinal, lane: &str, result: Option<&str>| TaskRecord {
         lane: name(lane),
         result: result.map(Into::into),
@@ -116,7 +105,7 @@ fn tasks_are_found_by_what_they_are_about(fixture: &mut dyn Fixture) {
         changed(of(4, "b", Some(quoted))),
         changed(of(5, "B", None)),
     ]);
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     let reader = desk.reader();
     let ordinals = |lane: Option<&str>, has_artifact| -> Vec<u32> {
         let filter = TaskFilter { lane: lane.map(name), has_artifact, ..TaskFilter::default() };
@@ -130,20 +119,18 @@ fn tasks_are_found_by_what_they_are_about(fixture: &mut dyn Fixture) {
 }
 
 /// Q12: the stations of several tasks come task by task, and none of another job's.
-fn stations_of_several_tasks_come_task_by_task(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn stations_of_several_tasks_come_task_by_task(desk: &mut Desk) {
     let station = |job, ordinal, seq| -> LogRecord { log(task_id(job, ordinal), seq, LogKind::Sent) };
     let of = |ordinal| [station(1, ordinal, 1), station(1, ordinal, 2)];
     desk.commit([10, 9, 2, 1].into_iter().flat_map(of).map(changed));
     desk.commit([changed(station(2, 2, 1)), changed(station(2, 9, 1))]);
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     let read = |from, to| desk.reader().task_logs(task_id(1, from), task_id(1, to)).expect("they are read");
     assert_eq!(read(1, 9), [of(1), of(2), of(9)].concat());
     assert_eq!((read(2, 2), read(3, 8), read(9, 2)), (of(2).to_vec(), vec![], vec![]));
 }
 
-fn tasks_of_other_jobs_are_not_listed(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn tasks_of_other_jobs_are_not_listed(desk: &mut Desk) {
     desk.commit((1..=3).flat_map(|job| (1..=3).map(move |ordinal| changed(task(job, ordinal)))));
     let reader = desk.reader();
     let tasks = read_all(2, |page| reader.tasks(job_id(2), &TaskFilter::default(), page));
@@ -154,18 +141,13 @@ fn tasks_of_other_jobs_are_not_listed(fixture: &mut dyn Fixture) {
 /// In the order of their bytes.
 const NAMES: [&str; 7] = ["10", "9", "A", "_", "a", "b 'c'", "기기"];
 
-fn lanes_come_by_name_in_pages(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn lanes_come_by_name_in_pages(desk: &mut Desk) {
     desk.commit(NAMES.iter().rev().map(|id| changed(lane(id, "PC-01"))));
     let reader = desk.reader();
-    for size in SIZES {
-        let lanes = read_all(size, |page| reader.lanes(&LaneFilter::default(), page));
-        assert_eq!(lanes, NAMES.map(|id| lane(id, "PC-01")));
-    }
+    assert_listed(NAMES.map(|id| lane(id, "PC-01")), |page| reader.lanes(&LaneFilter::default(), page));
 }
 
-fn lanes_are_filtered(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn lanes_are_filtered(desk: &mut Desk) {
     let offline = |id, worker| LaneRecord { status: LaneStatus::Offline, ..lane(id, worker) };
     desk.commit(
         [lane("a", "PC-01"), offline("b", "PC-01"), lane("c", "PC-02"), offline("d", "PC-02")].map(changed),
@@ -183,8 +165,7 @@ fn lanes_are_filtered(fixture: &mut dyn Fixture) {
     assert_eq!(ids(Some(LaneStatus::Error), None), [""; 0].map(name));
 }
 
-fn workers_come_by_name_in_pages(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn workers_come_by_name_in_pages(desk: &mut Desk) {
     desk.commit(NAMES.iter().rev().map(|id| changed(worker(id))));
     let reader = desk.reader();
     for size in SIZES {
@@ -193,84 +174,16 @@ fn workers_come_by_name_in_pages(fixture: &mut dyn Fixture) {
     }
 }
 
-fn alerts_come_newest_first_in_pages(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn alerts_come_newest_first_in_pages(desk: &mut Desk) {
     // Several of one moment, and ids that sort against the moments.
     let alerts = [alert(9, 1), alert(5, 2), alert(6, 2), alert(7, 2), alert(u128::MAX, 3), alert(0, 4)];
     desk.commit(alerts.clone().map(changed));
     let reader = desk.reader();
-    for size in SIZES {
-        let read = read_all(size, |page| reader.alerts(page));
-        assert_eq!(read, alerts.iter().rev().cloned().collect::<Vec<_>>());
-    }
+    assert_listed(alerts.iter().rev().cloned(), |page| reader.alerts(page));
 }
 
-fn filled(fixture: &mut dyn Fixture) -> Desk {
-    let mut desk = Desk::open(fixture);
+fn an_item_that_comes_later_disturbs_no_page(desk: &mut Desk) {
     desk.commit((1..=3).map(|seq| changed(job(seq))));
-    desk.commit((1..=3).map(|ordinal| changed(task(1, ordinal))));
-    desk.commit((1i64..=3).map(|at| changed(alert(u128::from(at.unsigned_abs()), at))));
-    desk.commit(["a", "b", "c"].map(|id| changed(lane(id, "a"))));
-    desk.commit(["a", "b", "c"].map(|id| changed(worker(id))));
-    desk
-}
-
-/// How many items each list has at a cursor, and how many of them say that more follow.
-fn found(desk: &Desk, after: &str) -> [(usize, bool); 5] {
-    let page = &Cursor { after: Some(after.to_owned()), limit: 2 };
-    let reader = desk.reader();
-    let jobs = reader.jobs(&JobFilter::default(), page).expect("they are read");
-    let tasks = reader.tasks(job_id(1), &TaskFilter::default(), page).expect("they are read");
-    let lanes = reader.lanes(&LaneFilter::default(), page).expect("they are read");
-    let workers = reader.workers(page).expect("they are read");
-    let alerts = reader.alerts(page).expect("they are read");
-    [
-        (jobs.items.len(), jobs.next.is_some()),
-        (tasks.items.len(), tasks.next.is_some()),
-        (lanes.items.len(), lanes.next.is_some()),
-        (workers.items.len(), workers.next.is_some()),
-        (alerts.items.len(), alerts.next.is_some()),
-    ]
-}
-
-fn a_cursor_nobody_gave_is_an_empty_page(fixture: &mut dyn Fixture) {
-    let desk = filled(fixture);
-    let long = "9".repeat(10_000);
-    for garbage in
-        ["", "0", "-1", "a", "기기", "' OR 1=1 --", "\0", "1.1", ":", "99999999999999999999", &long]
-    {
-        assert_eq!(found(&desk, garbage), [(0, false); 5], "{garbage}");
-    }
-}
-
-fn a_cursor_of_another_list_is_an_empty_page(fixture: &mut dyn Fixture) {
-    let desk = filled(fixture);
-    let page = Cursor { after: None, limit: 1 };
-    let reader = desk.reader();
-    let nexts = [
-        reader.jobs(&JobFilter::default(), &page).expect("they are read").next,
-        reader.tasks(job_id(1), &TaskFilter::default(), &page).expect("they are read").next,
-        reader.lanes(&LaneFilter::default(), &page).expect("they are read").next,
-        reader.workers(&page).expect("they are read").next,
-        reader.alerts(&page).expect("they are read").next,
-    ];
-    for (place, next) in nexts.into_iter().enumerate() {
-        let mut expected = [(0, false); 5];
-        expected[place] = (2, false);
-        assert_eq!(found(&desk, &next.expect("more follow")), expected);
-    }
-}
-
-fn a_page_holds_at_least_one_item(fixture: &mut dyn Fixture) {
-    let desk = filled(fixture);
-    let page = desk.reader().workers(&Cursor { after: None, limit: 0 }).expect("they are read");
-    assert_eq!((page.items.len(), page.next.is_some()), (1, true));
-    let page = desk.reader().workers(&Cursor { after: None, limit: u32::MAX }).expect("they are read");
-    assert_eq!((page.items.len(), page.next.is_some()), (3, false));
-}
-
-fn an_item_that_comes_later_disturbs_no_page(fixture: &mut dyn Fixture) {
-    let mut desk = filled(fixture);
     let reader = desk.reader();
     let jobs =
         |after| reader.jobs(&JobFilter::default(), &Cursor { after, limit: 2 }).expect("they are read");

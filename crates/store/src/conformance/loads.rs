@@ -1,7 +1,10 @@
 //! Live state is loaded when a term begins; the past is looked up by key.
 
-use super::{Fixture, desk::Desk, named, samples::*};
-use crate::Loaded;
+use super::samples::*;
+use crate::{
+    Loaded,
+    conformance::{desk::Desk, loaded, named},
+};
 use muster_model::{
     Change, Fact, FarmRecord, FrameChange, JobRecord, JobStatus, Key, PoolChange, PoolCounters, Recorded,
     ReportRecord, SecretRecord, TaskRecord, TaskStatus,
@@ -26,8 +29,8 @@ named![
     a_lookup_of_nothing_finds_nothing,
 ];
 
-fn an_empty_store_loads_nothing(fixture: &mut dyn Fixture) {
-    let loaded = Desk::open(fixture).load();
+fn an_empty_store_loads_nothing(desk: &mut Desk) {
+    let loaded = desk.load();
     let farm = FarmRecord { paused: false, next_chunk: 1, next_id: 1 };
     assert!(
         matches!(&loaded[..], [Loaded::JobSeq(0), Loaded::Frames(FrameChange::Farm(found)), Loaded::SessionSeq(0),
@@ -51,8 +54,7 @@ fn rank(loaded: &Loaded) -> Option<u8> {
     }
 }
 
-fn records_are_handed_over_in_order(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn records_are_handed_over_in_order(desk: &mut Desk) {
     let secrets = vec![SecretRecord { hash: [1; 32], valid_until: None }];
     desk.commit([
         Change::Secrets(name("PC-01"), secrets),
@@ -83,61 +85,49 @@ fn jobs_and_tasks(desk: &mut Desk) -> (Vec<u64>, Vec<(u128, u32)>) {
     (jobs, tasks)
 }
 
-fn open_jobs_come_oldest_first(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn open_jobs_come_oldest_first(desk: &mut Desk) {
     // Ids sort against the ages here.
     let aged = |number: u64, seq| changed(JobRecord { seq, ..job(number) });
     desk.commit([aged(5, 2), aged(9, 1), aged(1, 3)]);
-    assert_eq!(jobs_and_tasks(&mut desk).0, [1, 2, 3]);
+    assert_eq!(jobs_and_tasks(desk).0, [1, 2, 3]);
 }
 
-fn closed_jobs_and_their_tasks_are_not_loaded(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn closed_jobs_and_their_tasks_are_not_loaded(desk: &mut Desk) {
     desk.commit([changed(closed_job(1, 5)), changed(job(2)), changed(closed_job(3, 5))]);
     desk.commit((1..=3).flat_map(|job| [changed(ended_task(job, 1, 5)), changed(ended_task(job, 2, 5))]));
     let id = job_id(2).0;
-    assert_eq!(jobs_and_tasks(&mut desk), (vec![2], vec![(id, 1), (id, 2)]));
+    assert_eq!(jobs_and_tasks(desk), (vec![2], vec![(id, 1), (id, 2)]));
 }
 
-fn ended_tasks_of_open_jobs_are_loaded(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn ended_tasks_of_open_jobs_are_loaded(desk: &mut Desk) {
     desk.commit([changed(job(1)), changed(task(1, 1)), changed(ended_task(1, 2, 5))]);
-    let statuses = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Task(task) => Some(task.status),
-        _ => None,
-    });
-    assert_eq!(statuses.collect::<Vec<_>>(), [TaskStatus::Running, TaskStatus::Completed]);
+    assert_eq!(
+        loaded!(desk, Loaded::Task(task) => task.status),
+        [TaskStatus::Running, TaskStatus::Completed]
+    );
 }
 
-fn a_job_that_closes_is_loaded_no_more(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_job_that_closes_is_loaded_no_more(desk: &mut Desk) {
     desk.commit([changed(job(1)), changed(task(1, 1))]);
-    assert_eq!(jobs_and_tasks(&mut desk).0, [1]);
+    assert_eq!(jobs_and_tasks(desk).0, [1]);
     desk.commit([changed(closed_job(1, 5)), changed(ended_task(1, 1, 5))]);
-    assert_eq!(jobs_and_tasks(&mut desk), (vec![], vec![]));
+    assert_eq!(jobs_and_tasks(desk), (vec![], vec![]));
 }
 
-fn the_largest_job_number_is_told(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_largest_job_number_is_told(desk: &mut Desk) {
     desk.commit([changed(closed_job(7, 5)), changed(job(3))]);
     desk.commit([changed(job(5))]);
-    let mut desk = desk.reopen(fixture);
-    let told = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::JobSeq(seq) => Some(seq),
-        _ => None,
-    });
-    assert_eq!(told.collect::<Vec<_>>(), [7]);
+    desk.reopen();
+    assert_eq!(loaded!(desk, Loaded::JobSeq(seq) => seq), [7]);
 }
 
-fn loading_twice_gives_the_same(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn loading_twice_gives_the_same(desk: &mut Desk) {
     desk.commit([changed(job(1)), changed(task(1, 1)), changed(worker("PC-01"))]);
     let (first, second) = (desk.load(), desk.load());
     assert_eq!(format!("{first:?}"), format!("{second:?}"));
 }
 
-fn a_task_is_a_fact_once_it_ended(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_task_is_a_fact_once_it_ended(desk: &mut Desk) {
     let key = || Key::Task(task_id(1, 1));
     for status in [TaskStatus::Pending, TaskStatus::Running] {
         desk.commit([changed(TaskRecord { status, ..task(1, 1) })]);
@@ -150,8 +140,7 @@ fn a_task_is_a_fact_once_it_ended(fixture: &mut dyn Fixture) {
     }
 }
 
-fn a_job_is_a_fact_once_it_closed(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_job_is_a_fact_once_it_closed(desk: &mut Desk) {
     let key = || Key::Job(job_id(1));
     desk.commit([changed(JobRecord { status: JobStatus::Cancelled, ..job(1) })]);
     assert_eq!(desk.fact(key()), None, "it ended, but a task of it may be live");
@@ -161,8 +150,7 @@ fn a_job_is_a_fact_once_it_closed(fixture: &mut dyn Fixture) {
     }
 }
 
-fn a_report_is_known_by_its_id(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_report_is_known_by_its_id(desk: &mut Desk) {
     let stale = ReportRecord {
         subject: subject(u32::MAX),
         task: None,
@@ -170,31 +158,28 @@ fn a_report_is_known_by_its_id(fixture: &mut dyn Fixture) {
         ..report(&"기".repeat(128), 5)
     };
     desk.commit([changed(report("evt-1", 5)), changed(stale)]);
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(Some(subject(1)))));
     let long = Key::Report(report_id(&"기".repeat(128)));
     assert_eq!(desk.fact(long), Some(Fact::Report(Some(subject(u32::MAX)))));
 }
 
-fn report_ids_differ_in_every_character(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn report_ids_differ_in_every_character(desk: &mut Desk) {
     desk.commit([changed(report("evt-1", 5))]);
     for other in ["evt-10", "evt-", "EVT-1", "evt-1 ", "evt-2"] {
         assert_eq!(desk.fact(Key::Report(report_id(other))), None, "{other}");
     }
 }
 
-fn a_submission_is_known_by_its_key(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_submission_is_known_by_its_key(desk: &mut Desk) {
     desk.commit([changed(key("열쇠 1", 5))]);
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     let found = Fact::Submission(key("열쇠 1", 5));
     assert_eq!(desk.fact(Key::Submission(submission_key("열쇠 1"))), Some(found));
     assert_eq!(desk.fact(Key::Submission(submission_key("열쇠 2"))), None);
 }
 
-fn many_keys_are_looked_up_at_once(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn many_keys_are_looked_up_at_once(desk: &mut Desk) {
     desk.commit((1..=1_000).map(|ordinal| changed(ended_task(1, ordinal, 5))));
     desk.commit([changed(report("r", 5)), changed(key("k", 5)), changed(closed_job(2, 5))]);
     let mut keys: Vec<Key> = (1..=2_000).map(|ordinal| Key::Task(task_id(1, ordinal))).collect();
@@ -203,8 +188,7 @@ fn many_keys_are_looked_up_at_once(fixture: &mut dyn Fixture) {
     assert_eq!(keys.iter().filter(|key| facts.get(key).is_some()).count(), 1_003);
 }
 
-fn a_lookup_sees_the_commit_before_it(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_lookup_sees_the_commit_before_it(desk: &mut Desk) {
     for ordinal in 1..=50 {
         assert_eq!(desk.fact(Key::Task(task_id(1, ordinal))), None);
         desk.commit([changed(ended_task(1, ordinal, 5))]);
@@ -212,8 +196,7 @@ fn a_lookup_sees_the_commit_before_it(fixture: &mut dyn Fixture) {
     }
 }
 
-fn a_lookup_of_nothing_finds_nothing(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_lookup_of_nothing_finds_nothing(desk: &mut Desk) {
     desk.term.lookup.facts(&[]).expect("no keys are looked up");
     assert_eq!(desk.fact(Key::Job(job_id(1))), None);
 }

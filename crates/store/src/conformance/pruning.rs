@@ -1,12 +1,13 @@
 //! What is old is deleted, a little at a time, and nothing else is.
 
-use super::{
-    Fixture,
-    desk::{Desk, before, read_all},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    Cutoffs, JobFilter, Loaded, TaskFilter,
+    conformance::{
+        desk::{Desk, before, read_all},
+        named,
+    },
 };
-use crate::{Cutoffs, JobFilter, Loaded, TaskFilter};
 use muster_model::{Key, LogKind, Timestamp, WorkerLogKind};
 
 named![
@@ -21,8 +22,7 @@ named![
     pruning_nothing_says_so,
 ];
 
-fn an_old_closed_job_goes_with_its_tasks_and_logs(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_old_closed_job_goes_with_its_tasks_and_logs(desk: &mut Desk) {
     for number in 1..=3 {
         desk.commit([changed(closed_job(number, 10 * number.cast_signed()))]);
         desk.commit((1..=3).map(|ordinal| changed(ended_task(number, ordinal, 5))));
@@ -44,8 +44,7 @@ fn an_old_closed_job_goes_with_its_tasks_and_logs(fixture: &mut dyn Fixture) {
     }
 }
 
-fn young_and_open_jobs_stay(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn young_and_open_jobs_stay(desk: &mut Desk) {
     // Old by its end, but a task of it may still be live.
     let open = muster_model::JobRecord { open: true, ..closed_job(1, 5) };
     desk.commit([changed(open), changed(task(1, 1)), changed(job(2)), changed(closed_job(3, 5_000))]);
@@ -54,8 +53,7 @@ fn young_and_open_jobs_stay(fixture: &mut dyn Fixture) {
     assert!(desk.reader().task(task_id(1, 1)).expect("it is read").is_some());
 }
 
-fn the_cutoff_itself_is_young(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_cutoff_itself_is_young(desk: &mut Desk) {
     desk.commit([changed(closed_job(1, 99)), changed(closed_job(2, 100))]);
     desk.commit([changed(report("r99", 99)), changed(report("r100", 100))]);
     desk.prune(&before(100));
@@ -65,19 +63,17 @@ fn the_cutoff_itself_is_young(fixture: &mut dyn Fixture) {
     assert!(desk.fact(Key::Report(report_id("r100"))).is_some());
 }
 
-fn one_call_deletes_a_bounded_amount(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn one_call_deletes_a_bounded_amount(desk: &mut Desk) {
     desk.commit((1..=2_000).map(|number| changed(closed_job(number, 5))));
     assert!(desk.term.writer.prune(&before(1_000)).expect("old rows are deleted"), "more remains");
     let count = |desk: &Desk| read_all(500, |page| desk.reader().jobs(&JobFilter::default(), page)).len();
-    let left = count(&desk);
+    let left = count(desk);
     assert!(left > 0 && left < 2_000, "{left}");
     assert!(desk.prune(&before(1_000)) > 1);
-    assert_eq!(count(&desk), 0);
+    assert_eq!(count(desk), 0);
 }
 
-fn a_job_with_many_tasks_goes_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_job_with_many_tasks_goes_whole(desk: &mut Desk) {
     desk.commit([changed(closed_job(1, 5)), changed(closed_job(2, 5_000))]);
     desk.commit((1..=1_500).flat_map(|ordinal| {
         let logged = log(task_id(1, ordinal), 1, LogKind::Created);
@@ -91,20 +87,18 @@ fn a_job_with_many_tasks_goes_whole(fixture: &mut dyn Fixture) {
     assert_eq!(reader.task_log(task_id(1, 1_500)).expect("it is read"), []);
 }
 
-fn report_ids_and_keys_have_cutoffs_of_their_own(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn report_ids_and_keys_have_cutoffs_of_their_own(desk: &mut Desk) {
     for at in [10, 20, 30] {
         desk.commit([changed(report(&format!("r{at}"), at)), changed(key(&format!("k{at}"), at))]);
     }
     desk.prune(&Cutoffs { history: Timestamp(1_000), report_ids: Timestamp(15), keys: Timestamp(25) });
     let report = |desk: &mut Desk, id| desk.fact(Key::Report(report_id(id))).is_some();
-    assert_eq!(["r10", "r20", "r30"].map(|id| report(&mut desk, id)), [false, true, true]);
+    assert_eq!(["r10", "r20", "r30"].map(|id| report(desk, id)), [false, true, true]);
     let key = |desk: &mut Desk, id| desk.fact(Key::Submission(submission_key(id))).is_some();
-    assert_eq!(["k10", "k20", "k30"].map(|id| key(&mut desk, id)), [false, false, true]);
+    assert_eq!(["k10", "k20", "k30"].map(|id| key(desk, id)), [false, false, true]);
 }
 
-fn old_worker_logs_and_alerts_go(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn old_worker_logs_and_alerts_go(desk: &mut Desk) {
     for at in 1i64..=4 {
         let id = u128::from(at.unsigned_abs());
         desk.commit([
@@ -119,17 +113,15 @@ fn old_worker_logs_and_alerts_go(fixture: &mut dyn Fixture) {
     assert_eq!(alerts.iter().map(|alert| alert.at.0).collect::<Vec<_>>(), [400, 300]);
 }
 
-fn the_largest_job_number_outlives_its_job(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_largest_job_number_outlives_its_job(desk: &mut Desk) {
     desk.commit([changed(closed_job(7, 5))]);
     desk.prune(&before(1_000));
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     let loaded = desk.load();
     assert!(matches!(loaded[..], [Loaded::JobSeq(7), _, _, _]), "{loaded:?}");
 }
 
-fn pruning_nothing_says_so(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn pruning_nothing_says_so(desk: &mut Desk) {
     assert_eq!(desk.prune(&before(1_000)), 1);
     desk.commit([changed(job(1)), changed(report("r", 5_000))]);
     assert_eq!(desk.prune(&before(1_000)), 1);

@@ -1,16 +1,17 @@
-//! Every record comes back as it was written, whatever its texts hold.
+//! Every record comes back as it was written, over a restart, whatever its texts hold.
 
-use super::{
-    Fixture,
-    desk::{Desk, entry},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    Batch, Cursor, FeedEntry, LaneFilter, Loaded,
+    conformance::{
+        desk::{Desk, entry},
+        loaded, named,
+    },
 };
-use crate::{Batch, Cursor, FeedEntry, LaneFilter, Loaded};
 use muster_model::{
-    AlertKind, AlertRecord, Attachment, Change, Fact, JobPayload, JobRecord, Key, LaneRecord, LaneStatus,
-    LogKind, LogRecord, ReportRecord, SecretRecord, ShareCounts, ShareRecord, TaskRecord, Timestamp,
-    WorkerLogKind, WorkerRecord, WorkerStatus,
+    AlertKind, AlertRecord, Attachment, Change, Fact, Fence, JobPayload, JobRecord, JobStatus, Key,
+    LaneRecord, LaneStatus, LeaseKind, LogKind, LogRecord, ReportRecord, Scope, SecretRecord, ShareCounts,
+    ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp, WorkerLogKind, WorkerRecord, WorkerStatus,
 };
 
 named![
@@ -25,12 +26,19 @@ named![
     free_texts_may_hold_anything,
     names_and_keys_may_hold_what_is_no_control,
     the_feed_may_hold_anything,
+    a_job_comes_back_whole,
+    every_scope_comes_back,
+    a_job_is_loaded_without_its_payload,
+    a_payload_may_lack_what_it_can_lack,
+    a_task_comes_back_whole,
+    a_task_is_loaded_without_its_result,
+    a_large_text_comes_back,
+    the_largest_ordinal_comes_back,
 ];
 
 const LATE: Option<Timestamp> = Some(Timestamp(i64::MAX));
 
-fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_worker_comes_back_whole(desk: &mut Desk) {
     let busy = WorkerRecord {
         status: WorkerStatus::Offline,
         status_since: Timestamp(-1),
@@ -45,20 +53,15 @@ fn a_worker_comes_back_whole(fixture: &mut dyn Fixture) {
     };
     let written = [worker("PC-01"), busy];
     desk.commit(written.clone().map(changed));
-    let mut desk = desk.reopen(fixture);
-    let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Worker(worker) => Some(worker),
-        _ => None,
-    });
-    assert_eq!(loaded.collect::<Vec<_>>(), written);
+    desk.reopen();
+    assert_eq!(loaded!(desk, Loaded::Worker(worker) => worker), written);
     for worker in written {
         assert!(desk.reader().worker_records().expect("they are read").contains(&worker));
         assert_eq!(desk.reader().worker_record(&worker.id).expect("it is read"), Some(worker));
     }
 }
 
-fn a_lane_comes_back_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_lane_comes_back_whole(desk: &mut Desk) {
     let variant = |(place, attachment)| LaneRecord {
         attachment,
         status: LaneStatus::ALL[place % 3],
@@ -71,32 +74,22 @@ fn a_lane_comes_back_whole(fixture: &mut dyn Fixture) {
     let mut written: Vec<LaneRecord> = Attachment::ALL.into_iter().enumerate().map(variant).collect();
     written.push(lane("plain", "PC-02"));
     desk.commit(written.iter().cloned().map(changed));
-    let mut desk = desk.reopen(fixture);
-    let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Lane(lane) => Some(lane),
-        _ => None,
-    });
-    assert_eq!(loaded.collect::<Vec<_>>(), written);
+    desk.reopen();
+    assert_eq!(loaded!(desk, Loaded::Lane(lane) => lane), written);
     for lane in written {
         assert_eq!(desk.reader().lane(&lane.id).expect("it is read"), Some(lane));
     }
 }
 
-fn a_share_comes_back_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_share_comes_back_whole(desk: &mut Desk) {
     let counts = ShareCounts { completed: 1, failed: u32::MAX, failed_attempts: 3 };
     let written = [share("PC-01", 1), ShareRecord { finished: true, counts, ..share("PC-02", 1) }];
     desk.commit(written.clone().map(changed));
-    let mut desk = desk.reopen(fixture);
-    let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Share(share) => Some(share),
-        _ => None,
-    });
-    assert_eq!(loaded.collect::<Vec<_>>(), written);
+    desk.reopen();
+    assert_eq!(loaded!(desk, Loaded::Share(share) => share), written);
 }
 
-fn secrets_come_back_in_their_order(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn secrets_come_back_in_their_order(desk: &mut Desk) {
     let secret = |byte: u8, valid_until| SecretRecord { hash: [byte; 32], valid_until };
     let first = vec![secret(9, None), secret(0, LATE), secret(255, Some(Timestamp(0)))];
     let second = vec![secret(1, None)];
@@ -104,16 +97,14 @@ fn secrets_come_back_in_their_order(fixture: &mut dyn Fixture) {
         Change::Secrets(name("PC-01"), first.clone()),
         Change::Secrets(name("PC-02"), second.clone()),
     ]);
-    let mut desk = desk.reopen(fixture);
-    let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Secrets(worker, secrets) => Some((worker, secrets)),
-        _ => None,
-    });
-    assert_eq!(loaded.collect::<Vec<_>>(), [(name("PC-01"), first), (name("PC-02"), second)]);
+    desk.reopen();
+    assert_eq!(
+        loaded!(desk, Loaded::Secrets(worker, secrets) => (worker, secrets)),
+        [(name("PC-01"), first), (name("PC-02"), second)]
+    );
 }
 
-fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn every_station_of_a_task_comes_back(desk: &mut Desk) {
     let variant = |(seq, kind)| LogRecord {
         attempt: u16::MAX,
         message: Some("연결 끊김".into()),
@@ -125,23 +116,21 @@ fn every_station_of_a_task_comes_back(fixture: &mut dyn Fixture) {
     // Neither the order of writing nor the neighbours matter.
     let neighbour = log(task_id(1, 2), 1, LogKind::Created);
     desk.commit(written.iter().rev().cloned().chain([neighbour]).map(changed));
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     assert_eq!(desk.reader().task_log(task_id(1, 1)).expect("it is read"), written);
 }
 
-fn every_kind_of_worker_log_comes_back(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn every_kind_of_worker_log_comes_back(desk: &mut Desk) {
     let written: Vec<_> =
         (1..).zip(WorkerLogKind::ALL).map(|(at, kind)| worker_log("PC-01", kind, at)).collect();
     desk.commit(written.iter().cloned().chain([worker_log("PC-02", WorkerLogKind::Online, 3)]).map(changed));
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     let read = desk.reader().worker_log(&name("PC-01"), 100).expect("it is read");
     assert_eq!(read, written.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(desk.reader().worker_log(&name("PC-01"), 2).expect("it is read"), read[..2]);
 }
 
-fn an_alert_comes_back_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_alert_comes_back_whole(desk: &mut Desk) {
     let mismatch = AlertRecord {
         kind: AlertKind::SummaryMismatch,
         worker: name("피씨"),
@@ -151,13 +140,12 @@ fn an_alert_comes_back_whole(fixture: &mut dyn Fixture) {
     };
     let integrity = AlertRecord { kind: AlertKind::ChunkIntegrity, ..alert(2, 3) };
     desk.commit([changed(alert(1, 1)), changed(mismatch.clone()), changed(integrity.clone())]);
-    let desk = desk.reopen(fixture);
+    desk.reopen();
     let page = desk.reader().alerts(&Cursor { after: None, limit: 9 }).expect("they are read");
     assert_eq!(page.items, [integrity, mismatch, alert(1, 1)]);
 }
 
-fn what_was_never_written_is_not_there(fixture: &mut dyn Fixture) {
-    let desk = Desk::open(fixture);
+fn what_was_never_written_is_not_there(desk: &mut Desk) {
     let reader = desk.reader();
     assert_eq!(reader.job(job_id(1)).expect("it is read"), None);
     assert_eq!(reader.task(task_id(1, 1)).expect("it is read"), None);
@@ -167,12 +155,11 @@ fn what_was_never_written_is_not_there(fixture: &mut dyn Fixture) {
     assert_eq!(reader.worker_log(&name("x"), 9).expect("it is read"), []);
 }
 
-/// What a store could stumble over: NUL, what may stand in its place, and what that may be escaped by.
+/// Texts that a store could stumble over: NUL, what may stand in its place, and what that may be escaped by.
 const ODD: [&str; 6] =
     ["\0", "\u{F8FF}", "a\0\u{F8FF}0\u{F8FF}1\0z", "\u{F8FF}\0", "\u{10FFFF}\u{FFFF}", "\\0\\u0000%00"];
 
-fn free_texts_may_hold_anything(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn free_texts_may_hold_anything(desk: &mut Desk) {
     for (number, odd) in (1..).zip(ODD) {
         let text = Some(Box::<str>::from(odd));
         let payload = JobPayload { title: text.clone(), params: odd.into(), ..payload() };
@@ -196,8 +183,7 @@ fn free_texts_may_hold_anything(fixture: &mut dyn Fixture) {
     }
 }
 
-fn names_and_keys_may_hold_what_is_no_control(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn names_and_keys_may_hold_what_is_no_control(desk: &mut Desk) {
     let names = ["PC\u{F8FF}", "PC\u{F8FF}0", "PC\u{F8FF}1", "PC\u{F8FF}\u{F8FF}", "PC\u{F900}"];
     for odd in names {
         desk.commit([changed(worker(odd)), changed(lane(odd, odd)), changed(key(odd, 1))]);
@@ -206,17 +192,127 @@ fn names_and_keys_may_hold_what_is_no_control(fixture: &mut dyn Fixture) {
         let page = desk.reader().lanes(&of_worker, &Cursor { after: None, limit: 9 }).expect("they are read");
         assert_eq!(page.items, [lane(odd, odd)]);
     }
-    let loaded = desk.load().into_iter().filter_map(|loaded| match loaded {
-        Loaded::Worker(worker) => Some(worker),
-        _ => None,
-    });
-    assert_eq!(loaded.collect::<Vec<_>>(), names.map(worker), "they come in their order");
+    assert_eq!(
+        loaded!(desk, Loaded::Worker(worker) => worker),
+        names.map(worker),
+        "they come in their order"
+    );
 }
 
-fn the_feed_may_hold_anything(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_feed_may_hold_anything(desk: &mut Desk) {
     let feed: Vec<FeedEntry> =
         (1..).zip(ODD).map(|(seq, odd)| FeedEntry { body: odd.into(), ..entry(seq) }).collect();
     desk.try_commit(&Batch { feed: feed.clone(), ..Batch::default() }).expect("it is kept");
     assert_eq!(desk.reader().feed(0, 100).expect("it is read").entries, feed);
+}
+
+fn a_job_comes_back_whole(desk: &mut Desk) {
+    use JobStatus::{Cancelled, Failed, Pending, Running, Success};
+    let variant = |(seq, status): (u64, JobStatus)| JobRecord {
+        status,
+        queue: name("밤"),
+        max_attempts: u16::MAX,
+        tasks: TaskId::ORDINAL_MAX,
+        open: !status.is_ended(),
+        started_at: LATE,
+        completed_at: Some(Timestamp(-5)),
+        error: Some("no eligible device".into()),
+        ..job(seq)
+    };
+    let statuses = [Pending, Running, Success, Failed, Cancelled];
+    let written: Vec<JobRecord> = (1..).zip(statuses).map(variant).chain([job(9)]).collect();
+    desk.commit(written.iter().cloned().map(changed));
+    desk.reopen();
+    for job in written {
+        assert_eq!(desk.reader().job(job.id).expect("it is read"), Some(job));
+    }
+}
+
+fn every_scope_comes_back(desk: &mut Desk) {
+    let scopes = [
+        Scope::All,
+        Scope::Workers([name("PC-01"), name("피씨")].into()),
+        Scope::Devices((0..5_000).map(|n| name(&format!("device-{n}"))).collect()),
+        Scope::Labels([(name("model"), name("S24"))].into()),
+        Scope::Workers([].into()),
+    ];
+    let written: Vec<JobRecord> =
+        (1..).zip(scopes).map(|(seq, scope)| JobRecord { scope, ..job(seq) }).collect();
+    desk.commit(written.iter().cloned().map(changed));
+    for job in written {
+        let read = desk.reader().job(job.id).expect("it is read").expect("it is there");
+        assert_eq!(read.scope, job.scope);
+    }
+}
+
+fn a_job_is_loaded_without_its_payload(desk: &mut Desk) {
+    desk.commit([changed(job(1))]);
+    assert_eq!(loaded!(desk, Loaded::Job(job) => job), [JobRecord { payload: None, ..job(1) }]);
+}
+
+fn a_payload_may_lack_what_it_can_lack(desk: &mut Desk) {
+    let bare =
+        JobPayload { title: None, workflow: "".into(), params: "".into(), timeout: None, schedule: None };
+    desk.commit([changed(JobRecord { payload: Some(bare.clone()), ..job(1) })]);
+    let read = desk.reader().job(job_id(1)).expect("it is read").expect("it is there");
+    assert_eq!(read.payload, Some(bare));
+}
+
+fn full_task(ordinal: u32, status: TaskStatus) -> TaskRecord {
+    TaskRecord {
+        worker: name("피씨 7"),
+        lane: name("emulator-5554"),
+        status,
+        attempt: u16::MAX,
+        max_attempts: u16::MAX,
+        error: Some("needs_usb_authorization: 'x' \"y\"\n".into()),
+        result: Some("{\"ok\": true}".into()),
+        fence: Fence(u128::MAX),
+        lease: LeaseKind::Claim,
+        lease_until: Some(Timestamp(1)),
+        started_at: Some(Timestamp(2)),
+        confirmed_at: Some(Timestamp(3)),
+        timeout_at: Some(Timestamp(4)),
+        completed_at: LATE,
+        timed_out: true,
+        logs: u32::MAX,
+        ..task(1, ordinal)
+    }
+}
+
+fn a_task_comes_back_whole(desk: &mut Desk) {
+    use TaskStatus::{Cancelled, Completed, Failed, Pending, Running};
+    let statuses = [Pending, Running, Completed, Failed, Cancelled];
+    let full = (1..).zip(statuses).map(|(ordinal, status)| full_task(ordinal, status));
+    let written: Vec<TaskRecord> = full.chain([task(1, 6)]).collect();
+    desk.commit(written.iter().cloned().map(changed));
+    desk.reopen();
+    for task in written {
+        assert_eq!(desk.reader().task(task.id).expect("it is read"), Some(task));
+    }
+}
+
+fn a_task_is_loaded_without_its_result(desk: &mut Desk) {
+    desk.commit([changed(job(1)), changed(full_task(1, TaskStatus::Completed))]);
+    desk.reopen();
+    assert_eq!(
+        loaded!(desk, Loaded::Task(task) => task),
+        [TaskRecord { result: None, ..full_task(1, TaskStatus::Completed) }]
+    );
+}
+
+fn a_large_text_comes_back(desk: &mut Desk) {
+    let large: Box<str> = "기기".repeat(500_000).into();
+    let written = TaskRecord { result: Some(large), ..ended_task(1, 1, 5) };
+    desk.commit([changed(written.clone())]);
+    assert_eq!(desk.reader().task(written.id).expect("it is read"), Some(written));
+}
+
+fn the_largest_ordinal_comes_back(desk: &mut Desk) {
+    let ordinals = [1, 9, 10, 99, 100, TaskId::ORDINAL_MAX];
+    desk.commit(ordinals.map(|ordinal| changed(task(1, ordinal))));
+    let page =
+        desk.reader().tasks(job_id(1), &crate::TaskFilter::default(), &Cursor { after: None, limit: 9 });
+    let read: Vec<u32> = page.expect("they are read").items.iter().map(|task| task.id.ordinal).collect();
+    assert_eq!(read, ordinals);
 }

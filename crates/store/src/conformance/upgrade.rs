@@ -2,12 +2,14 @@
 //!
 //! That no row and no value is lost is for the tests of each store: they compare their tables before and after.
 
-use super::{
-    Fixture,
-    desk::{Desk, read_all},
-    samples::*,
+use super::samples::*;
+use crate::{
+    DiagnosticFilter, JobFilter, Loaded, Reader, TaskFilter,
+    conformance::{
+        Fixture,
+        desk::{Desk, read_all},
+    },
 };
-use crate::{DiagnosticFilter, JobFilter, Loaded, Reader, TaskFilter};
 use muster_model::{
     DiagnosticKind, Fact, FrameChange, JobId, JobOutcome, Key, PoolChange, PoolJobId, Removal, RendererState,
     ReportRecord, SessionId, SessionStatus, TaskId, WorkerLogKind,
@@ -20,15 +22,15 @@ pub const VERSION_4_ROWS: &str = include_str!("upgrade/version_4.sql");
 ///
 /// # Panics
 /// Fails if a row means something else than it did, or a write fails.
-pub fn version_4_goes_on(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+pub fn version_4_goes_on(fixture: Box<dyn Fixture>) {
+    let desk = &mut Desk::open(fixture);
     runs_have_outcomes(desk.reader().as_ref());
     sessions_are_kept(desk.reader().as_ref());
     workers_are_kept(desk.reader().as_ref());
     pool_is_kept(desk.reader().as_ref());
-    open_work_is_loaded(&mut desk);
-    event_ids_are_repeats(&mut desk);
-    commits_are_kept(desk, fixture);
+    open_work_is_loaded(desk);
+    event_ids_are_repeats(desk);
+    commits_are_kept(desk);
 }
 
 /// Q7b: each run of version 4 has the outcome that its rows say.
@@ -118,7 +120,7 @@ fn event_ids_are_repeats(desk: &mut Desk) {
 }
 
 /// New rows stand beside the old ones, also in tables whose ids the database counts, and old ones can be changed.
-fn commits_are_kept(mut desk: Desk, fixture: &mut dyn Fixture) {
+fn commits_are_kept(desk: &mut Desk) {
     let run = desk.reader().job(run_id(6)).expect("a run is read").expect("it is there");
     let (was, now) = (run.outcome, JobOutcome::Partial);
     assert_eq!(was, JobOutcome::Open);
@@ -129,7 +131,7 @@ fn commits_are_kept(mut desk: Desk, fixture: &mut dyn Fixture) {
         changed(worker_log("PC-01", WorkerLogKind::HeartbeatLate, 9_000)),
     ];
     desk.feed([4], changes.into());
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     let run = desk.reader().job(run_id(6)).expect("a run is read").expect("it is there");
     assert_eq!(run.outcome, now);
     assert_eq!(desk.fact(Key::Report(report_id("evt-1"))), Some(Fact::Report(None)));

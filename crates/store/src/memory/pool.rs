@@ -39,7 +39,7 @@ impl PoolTables {
         self.assignments.get(&id).map(without_result)
     }
 
-    /// What came of a submission.
+    /// Outcome of a submission.
     pub(crate) fn key(&self, client: UserId, key: &SubmissionKey) -> Option<PoolKeyRecord> {
         self.keys.get(&(client, key.clone())).cloned()
     }

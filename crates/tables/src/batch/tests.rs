@@ -7,7 +7,7 @@ use muster_model::{
 };
 use muster_store::Batch;
 
-/// What was put, as text: the table, how, and each row.
+/// The puts, as text: the table, the kind of put, and each row.
 #[derive(Default)]
 struct Recorded(Vec<(String, Vec<Vec<String>>)>);
 

@@ -101,7 +101,7 @@ fn fleet_view(connection: &dyn Sql) -> Result<FleetView, Fault> {
     Ok(FleetView { workers, lanes: lanes.into_iter().map(with_task).collect() })
 }
 
-/// What runs, by device. As the view `pc_device_summary` finds it: only a run that is open has running rows, and its rows
+/// Running tasks by device, as the view `pc_device_summary` finds them: only a run that is open has running rows, and its rows
 /// are one range of the primary key.
 fn running(connection: &dyn Sql) -> Result<HashMap<Name, TaskId>, Fault> {
     let sql = "SELECT d.device_id, d.id FROM tasks t CROSS JOIN task_devices d \

@@ -145,7 +145,7 @@ fn by_status(connection: &dyn Sql, id: JobId) -> Result<Vec<(TaskStatus, u64)>, 
     Ok(counts)
 }
 
-/// How many devices a scope is for, as far as that is cheap to tell.
+/// Number of devices that a scope is for, as far as that is cheap to tell.
 pub(crate) fn targets(connection: &dyn Sql, scope: &Scope) -> Result<Option<u64>, Fault> {
     match scope {
         Scope::All => count(connection, "SELECT count(*) FROM devices", &[]).map(Some),

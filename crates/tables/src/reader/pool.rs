@@ -27,7 +27,20 @@ impl<P: Connections> PoolReader for TableReader<P> {
     }
 
     fn pool_payloads(&self, ids: &[PoolJobId]) -> Result<Vec<(PoolJobId, Arc<str>)>, StoreError> {
-        self.read(|connection| payloads(connection, ids))
+        self.read(|connection| {
+            let ids: Vec<Value<'_>> = ids.iter().map(|id| sought_number(id.0).into()).collect();
+            let mut payloads = Vec::with_capacity(ids.len());
+            connection.each_for(
+                "SELECT id, payload FROM pool_jobs WHERE id = ?1",
+                ids.chunks(1),
+                &mut |row| {
+                    let fields = Fields::new("pool_jobs", row);
+                    payloads.push((fields.number(0)?, fields.text(1)?));
+                    Ok(())
+                },
+            )?;
+            Ok(payloads)
+        })
     }
 
     fn assignments(&self, job: PoolJobId) -> Result<Vec<AssignmentRecord>, StoreError> {
@@ -44,28 +57,22 @@ impl<P: Connections> PoolReader for TableReader<P> {
         owner: Option<UserId>,
         page: &Cursor,
     ) -> Result<Page<PoolWorkerRecord>, StoreError> {
-        self.read(|connection| workers(connection, owner, page))
+        self.read(|connection| {
+            let Some(after) = number_start(List::PoolWorkers, page, -1) else {
+                return Ok(nothing());
+            };
+            // The index knows the workers of an owner in the order of their numbers.
+            let of_owner = if owner.is_some() { "owner_user_id = ?2" } else { "CAST(?2 AS BIGINT) IS NULL" };
+            let rest = format!("WHERE id > ?1 AND {of_owner} ORDER BY id LIMIT ?3");
+            let owner = owner.map(|owner| sought_number(owner.0));
+            let items = records(connection, &rest, &[after.into(), owner.into(), sought(page).into()])?;
+            Ok(List::PoolWorkers.page(page, items, |worker: &PoolWorkerRecord| worker.id.to_string()))
+        })
     }
 
     fn pool_worker(&self, id: PoolWorkerId) -> Result<Option<PoolWorkerRecord>, StoreError> {
         self.read(|connection| record(connection, "WHERE id = ?1", &[sought_number(id.0).into()]))
     }
-}
-
-fn workers(
-    connection: &dyn Sql,
-    owner: Option<UserId>,
-    page: &Cursor,
-) -> Result<Page<PoolWorkerRecord>, Fault> {
-    let Some(after) = number_start(List::PoolWorkers, page, -1) else {
-        return Ok(nothing());
-    };
-    // The index knows the workers of an owner in the order of their numbers.
-    let of_owner = if owner.is_some() { "owner_user_id = ?2" } else { "CAST(?2 AS BIGINT) IS NULL" };
-    let rest = format!("WHERE id > ?1 AND {of_owner} ORDER BY id LIMIT ?3");
-    let owner = owner.map(|owner| sought_number(owner.0));
-    let items = records(connection, &rest, &[after.into(), owner.into(), sought(page).into()])?;
-    Ok(List::PoolWorkers.page(page, items, |worker: &PoolWorkerRecord| worker.id.to_string()))
 }
 
 /// Jobs, newest first.
@@ -88,18 +95,6 @@ fn jobs(connection: &dyn Sql, filter: &PoolJobFilter, page: &Cursor) -> Result<P
         found.next = Some(List::PoolJobs.after(&search.before.to_string()));
     }
     Ok(found)
-}
-
-/// The payloads of jobs; those that do not exist are left out.
-fn payloads(connection: &dyn Sql, ids: &[PoolJobId]) -> Result<Vec<(PoolJobId, Arc<str>)>, Fault> {
-    let ids: Vec<Value<'_>> = ids.iter().map(|id| sought_number(id.0).into()).collect();
-    let mut payloads = Vec::with_capacity(ids.len());
-    connection.each_for("SELECT id, payload FROM pool_jobs WHERE id = ?1", ids.chunks(1), &mut |row| {
-        let fields = Fields::new("pool_jobs", row);
-        payloads.push((fields.number(0)?, fields.text(1)?));
-        Ok(())
-    })?;
-    Ok(payloads)
 }
 
 /// A walk over jobs, newest first.

@@ -79,9 +79,6 @@ impl FeedEnd {
 }
 
 /// Reads the end of the feed; pruning keeps the row that has it.
-///
-/// # Errors
-/// When the database fails.
 pub fn last_of_feed(connection: &dyn Sql) -> Result<FeedEnd, Fault> {
     let sql = "SELECT first_seq, count, at FROM feed ORDER BY first_seq DESC LIMIT 1";
     let last = row(connection, sql, &[], |row| {

@@ -218,5 +218,5 @@ pub(crate) fn delete_schedule(sink: &mut dyn Sink, id: ScheduleId) -> Result<(),
     put_values(sink, &GONE, &[id.to_string().as_str().into()])
 }
 
-/// How many columns the payload has, the last ones.
+/// Number of columns of the payload, the last ones.
 const PAYLOAD_WIDTH: usize = 5;

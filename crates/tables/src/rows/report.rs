@@ -43,7 +43,7 @@ table! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredSubject(pub(crate) Option<ReportSubject>);
 
-/// What a report's id is in column `event_ids.key`.
+/// A report's id as it is stored in column `event_ids.key`.
 pub(crate) enum ReportKey {
     /// A UUID.
     Uuid([u8; 17]),

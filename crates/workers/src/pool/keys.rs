@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why there is no key. None of these shows one.
+/// Reason why there is no key. None of these shows one.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// Others than the owner can read it, or write it.
@@ -27,17 +27,17 @@ pub enum KeyFileError {
     Length {
         /// The file.
         path: PathBuf,
-        /// How long it is.
+        /// Its length.
         found: usize,
     },
     /// The disk refused.
     #[error("could not {doing} the key {}: {error}", path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The operation, as a verb.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the disk said.
+        /// The error of the disk.
         error: io::Error,
     },
 }
@@ -72,13 +72,13 @@ impl KeyFile {
         Ok(Self { path: path.to_owned(), current, next })
     }
 
-    /// What results are signed with.
+    /// The key that results are signed with.
     #[must_use]
     pub const fn current(&self) -> &KeyPair {
         &self.current
     }
 
-    /// What shall replace it.
+    /// The key that shall replace it.
     #[must_use]
     pub const fn next(&self) -> Option<&KeyPair> {
         self.next.as_ref()
@@ -157,7 +157,7 @@ fn refused(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> KeyFil
     move |error| KeyFileError::Io { doing, path, error }
 }
 
-/// How long a key is.
+/// Length of a key.
 pub const SEED_BYTES: usize = 32;
 const NEXT: &str = ".next";
 const DRAFT: &str = ".draft";

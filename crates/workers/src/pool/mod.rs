@@ -20,9 +20,9 @@ use muster_worker_kit::Text;
 /// An assignment, as a server handed it out (P6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Which.
+    /// Its id.
     pub id: u64,
-    /// What its result must bear.
+    /// The fence that its result must bear.
     pub nonce: Text,
     /// The payload of the job: JSON, as it was written.
     pub job: Text,

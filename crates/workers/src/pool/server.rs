@@ -27,11 +27,11 @@ pub struct Server {
     credentials: Credentials,
     /// Proves who calls; in memory only.
     token: RwLock<Option<Secret>>,
-    /// Whether the old name of `last_seen_at` is read, too (P12).
+    /// True if the old name of `last_seen_at` is read, too (P12).
     reads_old_name: bool,
 }
 
-/// What proves who the owner is.
+/// Proof of the owner's identity.
 #[derive(Clone, Debug)]
 pub enum Credentials {
     /// A name and a password, which are exchanged for tokens.

@@ -31,7 +31,7 @@ pub struct Master {
     worker: Text,
     /// The newest term that any answer came from (S18).
     epoch: AtomicU64,
-    /// How often the master wants to hear of the worker, in milliseconds.
+    /// Interval of heartbeats, in milliseconds.
     interval_ms: AtomicU64,
     /// Proves that a worker may register (S1).
     secret: Secret,
@@ -144,7 +144,7 @@ impl Master {
         self.call(Manner::once(PATIENCE_SHORT), request).await.map(drop)
     }
 
-    /// Whether a pushed body comes from the master that gave the token (S3).
+    /// True if a pushed body comes from the master that gave the token (S3).
     pub(super) fn has_signed(&self, body: &[u8], signature: &str) -> bool {
         let Some(token) = self.token() else { return false };
         let Some(signature) = hex(signature) else { return false };

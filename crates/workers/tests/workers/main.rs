@@ -5,16 +5,13 @@
 mod pool;
 mod simulation;
 mod stand_in;
+#[path = "../../../worker-kit/tests/support/mod.rs"]
+#[allow(dead_code, reason = "bells are for the tests of other crates")]
+mod support;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 /// The workers and the guard that `cargo test` builds from `examples/worker.rs`.
 fn worker_binary() -> PathBuf {
-    let test = env::current_exe().unwrap();
-    let path = test.parent().and_then(Path::parent).unwrap().join("examples/worker");
-    assert!(path.exists(), "{} is built by `cargo build --examples`", path.display());
-    path
+    support::example("worker")
 }

@@ -112,7 +112,7 @@ impl<D: Desk> StandIn<D> {
         }
     }
 
-    /// What the server knows and has heard.
+    /// State of the server, with the calls that it got.
     pub(crate) fn desk(&self) -> MutexGuard<'_, D> {
         self.counter.desk.lock().unwrap()
     }
@@ -134,7 +134,7 @@ impl<D: Desk> StandIn<D> {
         self.until_called(|calls| calls.iter().find(is_it).cloned()).await
     }
 
-    /// How many calls of a kind came.
+    /// Number of calls of a kind.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.desk().calls().iter().filter(|call| call.what == what).count()
     }

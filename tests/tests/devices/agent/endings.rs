@@ -1,12 +1,10 @@
 //! Programs end for certain, and devices take turns in the slots (N18).
 
 use crate::agent::{
-    SHIPPED,
-    backend::{Backend, job},
-    counts, ended, enrolled, entered, fields, submit, told,
-    workshop::{Workshop, step, step_with},
+    Backend, SHIPPED, counts, ended, enrolled, entered, fields, job, submit, told,
+    workflows::{Workshop, step, step_with},
 };
-use muster_tests::{AgentSetup, Server, until};
+use muster_tests::{AgentSetup, Server, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -33,7 +31,7 @@ const FAMILY: usize = 6;
 /// N18, N22: a step that took too long has really ended when that is told: nothing of it is left, in whatever session.
 #[test]
 fn nothing_is_left_of_a_step_that_took_too_long() {
-    let workshop = workshop("timeoutMs = 4000");
+    let workshop = workshop("timeoutMs = 10000");
     let backend = Backend::start();
     let _agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).args(&["--slots", "1"]).start();
     let task = format!("slow-{}", backend.url());
@@ -46,7 +44,7 @@ fn nothing_is_left_of_a_step_that_took_too_long() {
     assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
     assert_eq!(
         (&told["failure_reason"], &told["error_message"]),
-        (&json!("unknown"), &json!("timeout: WORK took longer than 4000 ms"))
+        (&json!("unknown"), &json!("timeout: WORK took longer than 10000 ms"))
     );
     // Its slot and its device were free for another then, and not before: that one got the lock.
     assert_eq!(backend.finished("next")["status"], "succeeded");
@@ -65,33 +63,14 @@ fn nothing_is_left_of_a_cancelled_run() {
     let task =
         until("the task", || server.rows(&run).first().map(|row| row["id"].as_str().unwrap().to_owned()));
     wait_for_family(&task);
-    let _ = server.admin().post(&format!("/api/runs/{run}/cancel"), &json!({})).expect(200);
+    server.cancel(&run);
     let next = submit(&server, "next_v1", json!({}));
     assert_eq!(counts(&ended(&server, &next)), (1, 0), "{}", agent.log());
     assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
-    until("the cancelled task's end", || {
-        told(&server, &task).contains(&"task_finished failed".to_owned()).then_some(())
+    wait_until("the cancelled task's end", || {
+        told(&server, &task).contains(&"task_finished failed".to_owned())
     });
     assert_eq!(server.run(&run)["status"], "cancelled");
-}
-
-/// N1: a job that a backend takes back before its turn is never begun, and told of.
-#[test]
-fn a_job_can_be_taken_back() {
-    let workshop = workshop("timeoutMs = 60000");
-    let backend = Backend::start();
-    let agent = workshop.equip(AgentSetup::new(&backend.url(), "PC-01")).start();
-    let task = format!("first-{}", backend.url());
-    backend.offer(job(&task, "d1", "work_v1"));
-    backend.offer(job("second", "d1", "work_v1"));
-    until("the second in line", || (agent.status()["queued"] == 1).then_some(()));
-    wait_for_family(&task);
-    backend.stop("second");
-    assert_eq!(backend.finished("second")["error_message"], "stopped before it began");
-    backend.stop(&task);
-    assert_eq!(backend.finished(&task)["error_message"], "stopped on request");
-    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
-    assert_eq!(workshop.lines("began", 1), ["1"]);
 }
 
 /// N18, N22b: after `kill -9` nothing of a task is left when the agent is up again; the task is told as failed, once, and
@@ -106,19 +85,15 @@ fn nothing_is_left_of_a_crash() {
     let task =
         until("the task", || server.rows(&run).first().map(|row| row["id"].as_str().unwrap().to_owned()));
     wait_for_family(&task);
-    agent.kill9();
-    agent.restart();
+    agent.kill9_and_restart();
     assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
     assert_eq!(counts(&ended(&server, &run)), (1, 0));
     assert_eq!(workshop.lines("began", 2), ["1", "2"]);
-    let finished = crate::agent::entered(&server, "task_finished");
-    let told: Vec<_> = finished
-        .iter()
-        .map(crate::agent::fields)
-        .map(|told| (&told["attempt"], &told["error_message"]))
-        .collect();
+    let finished = entered(&server, "task_finished");
+    let told: Vec<_> =
+        finished.iter().map(fields).map(|told| (&told["attempt"], &told["error_message"])).collect();
     assert_eq!(told, [(&json!(1), &json!("agent restarted")), (&json!(2), &Value::Null)]);
-    assert_eq!(crate::agent::fields(&finished[0])["failure_reason"], "unknown");
+    assert_eq!(fields(&finished[0])["failure_reason"], "unknown");
 }
 
 /// N18, N22b: guards hold a lock while they are there; the next life of the agent does nothing before it is free.
@@ -134,7 +109,7 @@ fn a_restart_waits_for_slow_guards() {
     thread::scope(|scope| {
         let waits = scope.spawn(|| {
             let seen = || is_awaited(file) || is_up.load(Ordering::SeqCst);
-            until("the agent waits or is up", || seen().then_some(()));
+            wait_until("the agent waits or is up", seen);
             drop(slow_guard);
             !is_up.load(Ordering::SeqCst)
         });
@@ -155,7 +130,7 @@ fn workshop(keys: &str) -> Workshop {
 }
 
 fn wait_for_family(task: &str) {
-    until("all of the program", || (of_attempt(task, 1).len() >= FAMILY).then_some(()));
+    wait_until("all of the program", || of_attempt(task, 1).len() >= FAMILY);
 }
 
 /// The command lines of everything that runs with the environment of an attempt of a task, its guard included.
@@ -184,9 +159,10 @@ fn a_run_over_simulated_devices_ends_well() {
     let setup = AgentSetup::of(&server, "PC-01").devices("simulated:12").args(&["--slots", "4"]);
     let agent = setup.start();
     enrolled(&server, "PC-01", 12);
-    let run = submit(&server, SHIPPED, json!({}));
+    // Steps that take a while, so that a full house is seen on any machine.
+    let run = submit(&server, SHIPPED, json!({"simulate": {"step_ms": 200}}));
     assert_eq!(counts(&ended(&server, &run)), (12, 0));
-    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+    agent.wait_for_empty_spool();
 
     let moment = |begins: bool| {
         move |event: Value| {
@@ -236,32 +212,6 @@ fn programs_never_share_a_device() {
     });
     let most = most_at_once(moments);
     assert!((2..=3).contains(&most), "{most} at once");
-}
-
-/// N18: each device has a line of its own; a free slot goes to the device that has waited longest, not to the oldest task.
-#[test]
-fn devices_take_turns() {
-    let workshop = Workshop::new(&["a", "b", "c"])
-        .workflow("work_v1", &step("WORK", &["sh", "-c", "until [ -e @/go ]; do sleep 0.02; done"]));
-    let backend = Backend::start();
-    let setup = AgentSetup::new(&backend.url(), "PC-01").args(&["--slots", "2"]);
-    let agent = workshop.equip(setup).start();
-    // Two run, and as many wait for a slot or their device.
-    for (task, running, queued) in [("a1", 1, 0), ("a2", 1, 1), ("b1", 2, 1), ("c1", 2, 2)] {
-        backend.offer(job(task, &task[..1], "work_v1"));
-        let status = || (agent.status()["running"].clone(), agent.status()["queued"].clone());
-        until(&format!("{task} is taken"), || (status() == (json!(running), json!(queued))).then_some(()));
-    }
-    workshop.write("go", "");
-    backend.finished("a2");
-    let mut begun: Vec<Value> = backend.events();
-    begun.retain(|event| event["type"] == "task_started");
-    // Events of different tasks may overtake each other on their way; they are numbered as they were written down.
-    begun.sort_by_key(|event| {
-        event["event_id"].as_str().unwrap().rsplit('/').next().unwrap().parse::<u64>().unwrap()
-    });
-    let begun: Vec<&Value> = begun.iter().map(|event| &event["payload"]["task_id"]).collect();
-    assert_eq!(begun, ["a1", "b1", "c1", "a2"]);
 }
 
 /// The most that ran at once; no device may run twice.

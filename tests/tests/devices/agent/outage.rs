@@ -1,11 +1,10 @@
 //! Outages, a full disk and a damaged spool: reports arrive once and in order (N19, N20).
 
 use crate::agent::{
-    SHIPPED,
-    backend::{Backend, CALLBACK, NO_ANSWER, PULL, job},
-    counts, ended, enrolled, newest_segment, on_disk, shown, submit, told,
+    Backend, CALLBACK, NO_ANSWER, PULL, SHIPPED, counts, ended, enrolled, job, newest_segment, on_disk,
+    shown, submit, told,
 };
-use muster_tests::{Agent, AgentSetup, Server, SmallDisk, until};
+use muster_tests::{Agent, AgentSetup, Server, SmallDisk, until, wait_until};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -36,24 +35,28 @@ fn an_outage_costs_time_and_nothing_else() {
     let mut server = Server::with_fixed_port(&[]);
     let mut agent = Agent::start(&server, "PC-01", "simulated:3");
     enrolled(&server, "PC-01", 3);
-    let run = submit(&server, SHIPPED, json!({"simulate": {"step_ms": 300}}));
-    until("three tasks at work", || (agent.status()["running"] == 3).then_some(()));
+    let run = submit(&server, SHIPPED, json!({"simulate": {"step_ms": 1000}}));
+    wait_until("three tasks at work", || agent.status()["running"] == 3);
     server.kill9();
-    until("three ends on disk", || (on_disk(&agent, "task_finished") == 3).then_some(()));
-    until("no answer", || (agent.status()["state"] == "no answer").then_some(()));
+    wait_until("three ends on disk", || on_disk(&agent, "task_finished") == 3);
+    wait_until("no answer", || agent.status()["state"] == "no answer");
     let waiting = agent.status()["spooled"].as_u64().unwrap();
     assert!((3..=40).contains(&waiting), "{waiting}");
-    agent.kill9();
-    agent.restart();
+    agent.kill9_and_restart();
     assert_eq!(agent.status()["spooled"], waiting, "{}", agent.log());
 
     server.restart();
     assert_eq!(counts(&ended(&server, &run)), (3, 0));
-    for row in server.rows(&run) {
-        assert_eq!(told(&server, row["id"].as_str().unwrap()), WHOLE);
+    every_report_came_once(&server, &agent, &run);
+}
+
+/// Everything was told of the first attempt of each row, in order and once, and nothing is left to tell.
+fn every_report_came_once(server: &Server, agent: &Agent, run: &str) {
+    for row in server.rows(run) {
+        assert_eq!(told(server, row["id"].as_str().unwrap()), WHOLE);
         assert_eq!(row["attempt"], 1);
     }
-    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+    agent.wait_for_empty_spool();
     assert_eq!((agent.aside(), server.alerts()), (vec![], vec![]));
 }
 
@@ -67,17 +70,11 @@ fn a_run_goes_on_over_the_death_of_the_server() {
     let run = submit(&server, SHIPPED, json!({}));
     for done in [3, 12] {
         let so_far = || server.run(&run)["counts"]["completed"].as_u64().unwrap();
-        until(&format!("{done} devices"), || (so_far() >= done).then_some(()));
-        server.kill9();
-        server.restart();
+        wait_until(&format!("{done} devices"), || so_far() >= done);
+        server.kill9_and_restart();
     }
     assert_eq!(counts(&ended(&server, &run)), (30, 0));
-    for row in server.rows(&run) {
-        assert_eq!(told(&server, row["id"].as_str().unwrap()), WHOLE);
-        assert_eq!(row["attempt"], 1);
-    }
-    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
-    assert_eq!((agent.aside(), server.alerts()), (vec![], vec![]));
+    every_report_came_once(&server, &agent, &run);
 }
 
 /// N19, N20: whatever says "not now" is told again, with the same bytes, before anything later of the task.
@@ -108,28 +105,6 @@ fn what_is_put_off_is_sent_again() {
     }
 }
 
-/// N8, N20: a heartbeat leaves at the start, with everything that contract wants of one.
-#[test]
-fn a_heartbeat_leaves_at_the_start() {
-    let backend = Backend::start();
-    let _agent = AgentSetup::new(&backend.url(), "PC-07").devices("simulated:3").start();
-    let heartbeat = until("a heartbeat", || {
-        let heard = backend.heard(CALLBACK);
-        heard.into_iter().map(|heard| heard.body).find(|event| event["type"] == "node_heartbeat")
-    });
-    assert!(!heartbeat["event_id"].as_str().unwrap().is_empty());
-    let told = &heartbeat["payload"];
-    assert_eq!(told["node_id"], "PC-07");
-    let now = muster_tests::now_ms();
-    assert!(told["timestamp"].as_i64().unwrap().abs_diff(now) < 600_000, "{told}");
-    for (key, count) in
-        [("connected_devices_count", 3), ("running_devices_count", 0), ("queue_devices_count", 0)]
-    {
-        assert_eq!(told[key], count, "{key} in {told}");
-    }
-    assert_eq!((&told["vendor_ws_ok"], &told["degraded"]), (&json!(true), &json!(false)));
-}
-
 /// N19: on a full disk nothing new is begun, what runs goes on, and the status says so; with room again everything ends
 /// well, and every report arrives once and in order.
 #[test]
@@ -141,7 +116,7 @@ fn a_full_disk_holds_up_nothing_but_new_tasks() {
     };
     let backend = Backend::start();
     let agent = AgentSetup::new(&backend.url(), "PC-01").spool(&disk.path().join("spool")).start();
-    until("the beginning", || (agent.status()["state"] == "ok").then_some(()));
+    wait_until("the beginning", || agent.status()["state"] == "ok");
     disk.fill();
     // Reports are some kilobytes long by these names: all of them are far more than what is reserved.
     for number in 0..TASKS {
@@ -156,17 +131,17 @@ fn a_full_disk_holds_up_nothing_but_new_tasks() {
     // Jobs on their way from there to here are in neither number.
     let open = backend.left() + queued(&status);
     assert!(open > 0, "all tasks found room");
-    until("the end of what runs", || (agent.status()["running"] == 0).then_some(()));
+    wait_until("the end of what runs", || agent.status()["running"] == 0);
     wait_for_rest(&backend);
     let status = agent.status();
     assert_eq!((&status["state"], &status["running"]), (&json!("spool full"), &json!(0)));
     assert!(backend.left() + queued(&status) >= open, "tasks are begun on a full disk");
 
     disk.free();
-    until("the end", || {
+    wait_until("the end", || {
         let status = agent.status();
         let open = [&status["spooled"], &status["queued"], &status["running"]];
-        (backend.left() == 0 && open.iter().all(|count| **count == 0)).then_some(())
+        backend.left() == 0 && open.iter().all(|count| **count == 0)
     });
     assert_eq!(agent.status()["state"], "ok");
     let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -182,7 +157,7 @@ fn a_full_disk_holds_up_nothing_but_new_tasks() {
 fn wait_for_rest(backend: &Backend) {
     let asked = || backend.heard(PULL).iter().filter(|heard| heard.body["max_jobs"] == 0).count();
     let before = asked();
-    until("a pull for nothing", || (asked() > before).then_some(()));
+    wait_until("a pull for nothing", || asked() > before);
 }
 
 const TASKS: usize = 200;
@@ -215,7 +190,7 @@ fn a_refused_event_is_set_aside() {
     // The device is free again.
     backend.offer(job("next", "sim-0001", SHIPPED));
     assert_eq!(backend.finished("next")["status"], "succeeded");
-    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+    agent.wait_for_empty_spool();
 }
 
 /// N19: whatever a crash left at the end of the newest segment is cut, with a word about it, and nothing before it is lost.
@@ -229,7 +204,7 @@ fn a_torn_end_is_cut() {
         let mut agent = AgentSetup::new(&backend.url(), "PC-01").start();
         backend.offer(job("t1", "sim-0001", SHIPPED));
         // Nothing is taken, so everything stays there.
-        until("the end on disk", || (on_disk(&agent, "task_finished") == 1).then_some(()));
+        wait_until("the end on disk", || on_disk(&agent, "task_finished") == 1);
         agent.kill9();
         tear(&newest_segment(&agent.spool()));
         backend.rule(|path, _| (path == CALLBACK).then(|| (200, json!({"ok": true}))));
@@ -240,8 +215,8 @@ fn a_torn_end_is_cut() {
         assert_eq!(told["status"], status);
         assert_eq!(told["error_message"].as_str().unwrap_or_default(), error);
         let events: Vec<_> = backend.events_of("t1").iter().map(shown).collect();
-        assert_eq!(events[..11], crate::agent::outage::WHOLE[..11]);
-        until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+        assert_eq!(events[..11], WHOLE[..11]);
+        agent.wait_for_empty_spool();
         assert_eq!(backend.events_of("t1").len(), 12);
     }
 }
@@ -253,9 +228,8 @@ fn a_spool_has_one_agent() {
     let setup = AgentSetup::new(&backend.url(), "PC-01");
     let agent = setup.clone().start();
     let refused = setup.spool(&agent.spool()).output();
-    let complaint = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(1), "{complaint}");
-    assert!(complaint.contains(agent.spool().to_str().unwrap()), "{complaint}");
+    refused.refused(1, agent.spool().to_str().unwrap());
+    let complaint = refused.stderr;
     assert!(complaint.contains("another agent") || complaint.contains("in use"), "{complaint}");
     backend.offer(job("t1", "sim-0001", SHIPPED));
     assert_eq!(backend.finished("t1")["status"], "succeeded");

@@ -1,10 +1,12 @@
 //! The agent as a process: signals, secrets, flags and its log (I4, I11, N3).
 
 use crate::agent::{
-    backend::{Backend, job},
-    workshop::{Workshop, step},
+    Backend, counts, ended,
+    endings::of_attempt,
+    enrolled, job, submit,
+    workflows::{Workshop, step},
 };
-use muster_tests::{Agent, AgentSetup, Server, muster_command, until};
+use muster_tests::{Agent, AgentSetup, Server, muster_command, run, wait_until};
 use serde_json::{Value, json};
 use std::{fs, net::TcpListener};
 
@@ -16,9 +18,9 @@ const WAIT: &str = "echo >>@/began; until [ -e @/go ]; do sleep 0.02; done";
 fn what_runs_may_finish() {
     let (workshop, backend, mut agent, task) = at_work(&[]);
     backend.offer(job("waiting", "d1", "work_v1"));
-    until("another in line", || (agent.status()["queued"] == 1).then_some(()));
+    wait_until("another in line", || agent.status()["queued"] == 1);
     agent.signal("TERM");
-    until("draining", || (agent.status()["state"] == "draining").then_some(()));
+    wait_until("draining", || agent.status()["state"] == "draining");
     backend.offer(job("later", "d2", "work_v1"));
     assert!(agent.ended().is_none());
     workshop.write("go", "");
@@ -34,12 +36,12 @@ fn what_runs_may_finish() {
 fn what_runs_may_be_handed_back() {
     let (_workshop, backend, mut agent, task) = at_work(&["--on-stop", "hand-back"]);
     assert_eq!(agent.terminate().code(), Some(0));
-    assert_eq!(super::endings::of_attempt(&task, 1), Vec::<String>::new());
+    assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
     let told = backend.finished(&task);
     assert_eq!((&told["status"], &told["failure_reason"]), (&json!("failed"), &json!("unknown")));
     assert_eq!(told["error_message"], "handed back: the agent stops");
     agent.restart();
-    until("an empty spool", || (agent.status()["spooled"] == 0).then_some(()));
+    agent.wait_for_empty_spool();
     assert_eq!(backend.events_of(&task).iter().filter(|event| event["type"] == "task_finished").count(), 1);
 }
 
@@ -49,11 +51,11 @@ fn a_second_signal_ends_at_once() {
     for signal in ["TERM", "INT"] {
         let (_workshop, backend, mut agent, task) = at_work(&[]);
         agent.signal(signal);
-        until("draining", || (agent.status()["state"] == "draining").then_some(()));
+        wait_until("draining", || agent.status()["state"] == "draining");
         agent.signal(signal);
         assert_eq!(agent.wait().code(), Some(1));
         agent.restart();
-        assert_eq!(super::endings::of_attempt(&task, 1), Vec::<String>::new());
+        assert_eq!(of_attempt(&task, 1), Vec::<String>::new());
         assert_eq!(backend.finished(&task)["error_message"], "agent restarted");
     }
 }
@@ -73,10 +75,9 @@ fn a_secret_is_needed() {
         (vec!["--secret-file", strange.to_str().unwrap()], "characters that do not fit"),
         (vec!["--secret-file", "/nonexistent/secret"], "/nonexistent/secret: "),
     ] {
-        let output = setup.clone().args(&args).output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(complaint) && !said.contains("two words"), "{said}");
+        let said = setup.clone().args(&args).output();
+        said.refused(2, complaint);
+        assert!(!said.stderr.contains("two words"), "{said:?}");
     }
 }
 
@@ -97,9 +98,9 @@ fn the_secret_stays_with_the_agent() {
             setup = setup_without.args(&["--secret-file", file.to_str().unwrap()]);
         }
         let agent = setup.env("MUSTER_TEST_TOKEN", "hidden").start();
-        crate::agent::enrolled(&server, "PC-01", 1);
-        let run = crate::agent::submit(&server, "work_v1", json!({}));
-        assert_eq!(crate::agent::counts(&crate::agent::ended(&server, &run)), (1, 0));
+        enrolled(&server, "PC-01", 1);
+        let run = submit(&server, "work_v1", json!({}));
+        assert_eq!(counts(&ended(&server, &run)), (1, 0));
         let spool = fs::read_dir(agent.spool())
             .unwrap()
             .map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default());
@@ -120,8 +121,9 @@ fn a_wrong_secret_is_told() {
     let server = Server::start();
     let setup = AgentSetup::of(&server, "PC-01").env("NODE_AGENT_SHARED_SECRET", "wrong");
     let agent = setup.start();
-    until("a word about it", || agent.log().contains("401").then_some(()));
-    assert_eq!((&agent.status()["state"], agent.aside()), (&json!("no answer"), vec![]));
+    wait_until("a word about it", || agent.log().contains("401"));
+    wait_until("its status says so", || agent.status()["state"] == "no answer");
+    assert_eq!(agent.aside(), Vec::<Value>::new());
 }
 
 /// An agent whose one task waits for a file, and that task.
@@ -155,10 +157,7 @@ fn wrong_flags_are_refused() {
         if args[0] != "--node" {
             command.args(["--node", "PC-01"]);
         }
-        let output = command.args(args).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(said.contains(complaint), "{complaint:?} is not in: {said}");
+        run(command.args(args)).refused(2, complaint);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{args:?}");
     }
 }
@@ -168,10 +167,10 @@ fn wrong_flags_are_refused() {
 fn a_taken_address_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = AgentSetup::new("http://127.0.0.1:1", "PC-01").args(&["--status", &address]).output();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(&address), "{said}");
+    AgentSetup::new("http://127.0.0.1:1", "PC-01")
+        .args(&["--status", &address])
+        .output()
+        .refused(1, &address);
 }
 
 /// I11: log lines can be JSON, for whoever gathers them.
@@ -179,7 +178,7 @@ fn a_taken_address_is_named() {
 fn log_lines_can_be_json() {
     let backend = Backend::start();
     let mut agent = AgentSetup::new(&backend.url(), "PC-01").args(&["--log-format", "json"]).start();
-    until("a pull", || (agent.status()["state"] == "ok").then_some(()));
+    wait_until("a pull", || agent.status()["state"] == "ok");
     assert_eq!(agent.terminate().code(), Some(0));
     let log = agent.log();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,6 +1,6 @@
 //! Uploads that are cut short, repeated, or go on after kill -9: by hand and by the agent.
 
-use super::{Offer, Scene, link_of, refused::begin, sha256};
+use super::{Offer, Scene, begin, link_of, sha256};
 use muster_agent::{
     Artifact, Backend, Job,
     driver::StepFailure,
@@ -8,7 +8,7 @@ use muster_agent::{
     upload::Uploads,
 };
 use muster_model::Millis;
-use muster_tests::{Answer, Client, Dice, Request, until};
+use muster_tests::{Answer, Client, Dice, Request, wait_until};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn an_upload_goes_on_after_kill9() {
     let content = content();
     let offer = scene.offer_for(&content);
     let cut = begin(&scene, &offer, &content[..300_000]);
-    until("the first bytes", || (scene.progress(&offer).0 == 300_000).then_some(()));
+    wait_until("the first bytes", || scene.progress(&offer).0 == 300_000);
     scene.server.kill9();
     drop(cut);
     scene.server.restart();
@@ -56,8 +56,7 @@ fn an_upload_goes_on_after_kill9() {
     assert_eq!(uploaded["sha256"], sha256(&content));
     assert_eq!(scene.get(&offer).body, content);
     // So does a file.
-    scene.server.kill9();
-    scene.server.restart();
+    scene.server.kill9_and_restart();
     assert_eq!(scene.get(&offer).body, content);
     assert_eq!(fs::read_dir(scene.server.data().join("artifacts/parts")).unwrap().count(), 0);
 }
@@ -101,7 +100,7 @@ fn an_upload_goes_on_after_a_stop() {
     let content = content();
     let offer = scene.offer_for(&content);
     let _cut = begin(&scene, &offer, &content[..1000]);
-    until("the first bytes", || (scene.progress(&offer).0 == 1000).then_some(()));
+    wait_until("the first bytes", || scene.progress(&offer).0 == 1000);
     assert!(scene.server.terminate().success());
     scene.server.restart();
     assert_eq!(scene.progress(&offer), (1000, false));
@@ -143,8 +142,7 @@ fn a_repeat_changes_nothing() {
     let first = scene.put(&offer, b"hello").expect(201);
     assert_eq!(scene.put(&offer, b"hello").expect(200), first);
     assert_eq!(put_range(&scene, &offer, b"hello", 3..5).expect(200), first);
-    scene.server.kill9();
-    scene.server.restart();
+    scene.server.kill9_and_restart();
     assert_eq!(scene.put(&offer, b"hello").expect(200), first);
     assert_eq!(scene.put(&scene.offer_for(b"hello"), b"hello").expect(200), first);
     let _ = scene.put(&offer, b"jello").problem(409);
@@ -168,8 +166,7 @@ fn leftovers_are_removed_at_a_start() {
     fs::File::options().write(true).open(&part).unwrap().set_modified(yesterday).unwrap();
     fs::write(parts.join("stray.meta"), "{").unwrap();
     assert_eq!(put_range(&scene, &young, b"hello", 0..2).status, 202);
-    scene.server.kill9();
-    scene.server.restart();
+    scene.server.kill9_and_restart();
     assert_eq!(scene.progress(&old), (0, false));
     assert_eq!(scene.progress(&young), (2, false));
     assert_eq!(fs::read_dir(&parts).unwrap().count(), 1);
@@ -209,9 +206,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, sent: &AtomicU64, allowed: &Ato
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         sent.fetch_add(count as u64, Ordering::SeqCst);
-        until("the line is open", || {
-            (sent.load(Ordering::SeqCst) <= allowed.load(Ordering::SeqCst)).then_some(())
-        });
+        wait_until("the line is open", || sent.load(Ordering::SeqCst) <= allowed.load(Ordering::SeqCst));
         if to.write_all(&buffer[..count]).is_err() {
             break;
         }
@@ -262,9 +257,8 @@ fn the_agents_upload_survives_kill9() {
     let uploading = upload(&scene, &line, &content);
     // The same claim: what this asks after is that upload.
     let offer = scene.offer_for(&content);
-    until("half of it is there", || (scene.progress(&offer).0 > 900_000).then_some(()));
-    scene.server.kill9();
-    scene.server.restart();
+    wait_until("half of it is there", || scene.progress(&offer).0 > 900_000);
+    scene.server.kill9_and_restart();
     assert!(scene.progress(&offer).0 > 900_000);
     line.allowed.store(u64::MAX, Ordering::SeqCst);
     let artifact = uploading.join().unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::drivers::{Order, shown};
 use muster_agent::driver::{Cause, StepFailure, StepOutput, vendor::Vendor};
-use muster_tests::{VendorReply, VendorServer, until};
+use muster_tests::{VendorReply, VendorServer, wait_until};
 use serde_json::{Value, json};
 use std::{
     io::Write,
@@ -171,10 +171,10 @@ async fn a_cancelled_command_leaves_no_answer_behind() {
     let order = Order::vendor("SER1", "say", &[("word", json!("slow"))]);
     let (cancel, stepping) = (order.cancel.clone(), Arc::clone(&vendor));
     let step = tokio::spawn(async move { order.by_vendor(&stepping).await });
-    until("the command", || (server.seen().len() == 2).then_some(()));
+    wait_until("the command", || server.seen().len() == 2);
     cancel.cancel();
     assert_eq!(step.await.unwrap().unwrap_err().cause, Cause::Cancelled);
-    until("the end of the connection", || (server.open() == 0).then_some(()));
+    wait_until("the end of the connection", || server.open() == 0);
     assert_eq!(say(&vendor, "next").await.unwrap(), said("next"));
     assert_eq!(server.opened(), 2);
 }
@@ -211,7 +211,7 @@ async fn commands_at_once_keep_their_answers_apart() {
     for (word, step) in words.iter().zip(steps) {
         assert_eq!(step.await.unwrap().unwrap(), said(word));
     }
-    until("few connections", || (server.open() <= 8).then_some(()));
+    wait_until("few connections", || server.open() <= 8);
     assert_eq!(server.seen().len(), 40);
 }
 

@@ -4,7 +4,7 @@ use crate::{Attached, Text};
 use muster_model::Attachment;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// How a handle reaches its device; the better way first.
+/// Kind of connection of a handle to its device; the better way first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Route {
     /// The handle is the device's serial.
@@ -34,7 +34,7 @@ struct Learnt {
 pub(super) struct Seen {
     /// Its immutable serial.
     pub(super) device: Text,
-    /// What reaches it.
+    /// The handle that reaches it.
     pub(super) line: Line,
     attachment: Attachment,
 }
@@ -54,12 +54,12 @@ impl Route {
 }
 
 impl Memory {
-    /// Whether the device behind an online handle has to be asked who it is.
+    /// True if the device behind an online handle has to be asked who it is.
     pub(super) fn must_ask(&self, line: &Line) -> bool {
         line.state == State::Online && !self.is_sure(line)
     }
 
-    /// Whether the name of a device is more than a guess from earlier.
+    /// True if the name of a device is more than a guess from earlier.
     pub(super) fn is_sure(&self, line: &Line) -> bool {
         let same = |learnt: &Learnt| learnt.holds && learnt.transport == line.transport;
         Route::of(&line.handle) == Route::Usb || self.learnt.get(&line.handle).is_some_and(same)
@@ -132,7 +132,7 @@ impl From<Seen> for Attached {
     }
 }
 
-/// Whether a serial is one device's alone.
+/// True if a serial is one device's alone.
 ///
 /// `EMULATOR31X3X11X0` is the version of the emulator, the same for all of them.
 pub(super) fn is_own(serial: &str) -> bool {
@@ -152,15 +152,15 @@ fn is_twin(line: &Line, lines: &[Line]) -> bool {
 /// One entry of the list: a handle and how it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// What adb calls it: a USB serial, `ip:port`, `emulator-5554`.
+    /// adb's name for it: a USB serial, `ip:port`, `emulator-5554`.
     pub(super) handle: Text,
-    /// How it is.
+    /// Its state.
     pub(super) state: State,
     /// The server's number for this connection; absent before adb 1.0.40.
     pub(super) transport: Option<u64>,
 }
 
-/// How adb says a device is.
+/// State of a device, as adb says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// `device`.

@@ -12,9 +12,6 @@ mod server;
 mod shell;
 
 #[cfg(test)]
-mod fake_server;
-
-#[cfg(test)]
 mod tests;
 
 use crate::{
@@ -199,7 +196,7 @@ impl Adb {
     }
 }
 
-/// What a step came to.
+/// Result of a step.
 enum Done {
     Text(String),
     Screenshot(Vec<u8>),
@@ -262,7 +259,7 @@ impl From<Trouble> for StepFailure {
     }
 }
 
-/// Where the adb server is, and who can start it.
+/// Address of the adb server, and the program that can start it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdbSettings {
     /// The server's host; only one on this PC is ever started.
@@ -271,7 +268,7 @@ pub struct AdbSettings {
     pub port: u16,
     /// The adb program: a path, or a name to be found on `PATH`.
     pub program: PathBuf,
-    /// How long the server may take to answer, or a device to say its serial.
+    /// Timeout of the server, and of a device that is asked for its serial.
     pub patience: Duration,
 }
 
@@ -306,7 +303,7 @@ impl AdbSettings {
         settings
     }
 
-    /// Whether the server would be on this PC.
+    /// True if the server would be on this PC.
     fn is_here(&self) -> bool {
         let loopback = |address: std::net::IpAddr| address.is_loopback();
         self.host == "localhost" || self.host.parse().is_ok_and(loopback)

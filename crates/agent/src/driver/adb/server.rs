@@ -27,7 +27,7 @@ pub(super) struct Session {
     stream: TcpStream,
 }
 
-/// What can go wrong between here and the end of a command.
+/// Failures between here and the end of a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
     /// There is no server, and no program to start one with.
@@ -53,12 +53,12 @@ impl Server {
         Self { settings, starting: Mutex::new(()) }
     }
 
-    /// What it lists.
+    /// Lists the devices.
     pub(super) async fn devices(&self) -> Result<Vec<Line>, Trouble> {
         Ok(identity::read(&self.ask("host:devices-l").await?))
     }
 
-    /// Whether the device has a feature of adb's.
+    /// True if the device has a feature of adb's.
     pub(super) async fn has(&self, line: &Line, feature: &str) -> Result<bool, Trouble> {
         let features = self.ask(&line.features_request()).await?;
         Ok(features.split(',').any(|known| known == feature))
@@ -72,7 +72,7 @@ impl Server {
         Ok(session)
     }
 
-    /// How long the server may take to answer.
+    /// Timeout of the server.
     pub(super) fn patience(&self) -> Duration {
         self.settings.patience
     }

@@ -221,7 +221,7 @@ const CLOSE_STDIN: u8 = 4;
 
 const CHUNK: usize = 8 * 1024;
 
-/// How much of a program's output is kept.
+/// Limit of a program's output.
 const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 
 const COMPLAINT_LINES_MAX: usize = 5;

@@ -1,15 +1,20 @@
 //! The driver against servers that a real adb cannot be made to be; the real one is in the end-to-end tests.
 
-use super::{
-    Adb, AdbSettings,
-    fake_server::{FakeServer, Reply, block, ran},
-};
+use super::{Adb, AdbSettings};
 use crate::{
     driver::{Cause, StepCall, StepFailure, StepOutput},
     workflow::{OnFailure, Step, StepKind},
 };
 use serde_json::{Map, Value};
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 use tokio_util::sync::CancellationToken;
 
 type Answering = fn(&str) -> Reply;
@@ -206,7 +211,7 @@ async fn what_is_no_step_is_refused() {
 /// N13: no server and no adb program is `adb_missing`; a server elsewhere that does not answer is not.
 #[tokio::test]
 async fn without_adb_there_is_adb_missing() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let settings = AdbSettings { port: free, program: "/nonexistent/adb".into(), ..AdbSettings::default() };
     let failure = Adb::new(settings.clone()).discover().await.unwrap_err();
     assert_eq!(failure.cause, Cause::AdbMissing);
@@ -236,4 +241,87 @@ fn the_server_is_where_adb_itself_would_look() {
         assert_eq!(read("::1", wrong).port, 5037);
     }
     assert!(read("::1", "").is_here() && read("localhost", "").is_here() && AdbSettings::default().is_here());
+}
+
+/// A server that answers as it is told, and remembers what it was asked.
+struct FakeServer {
+    port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+/// Reply to a request.
+enum Reply {
+    /// These bytes; the connection goes on.
+    Then(Vec<u8>),
+    /// These bytes, and the end of the connection.
+    Last(Vec<u8>),
+    /// Nothing, ever.
+    Silence,
+}
+
+impl FakeServer {
+    /// Starts one on a port of its own.
+    async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (answer, seen) = (Arc::new(answer), Arc::clone(&asked));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&answer), Arc::clone(&seen)));
+            }
+        });
+        Self { port, asked }
+    }
+
+    /// A driver of it that could start no other.
+    fn driver(&self, patience: Duration) -> Adb {
+        let program = "/nonexistent/adb".into();
+        Adb::new(AdbSettings { port: self.port, program, patience, ..AdbSettings::default() })
+    }
+
+    /// Number of requests that contain a text.
+    fn asked(&self, what: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| asked.contains(what)).count()
+    }
+}
+
+/// `OKAY` and a counted answer, as host services give it.
+fn block(text: &str) -> Reply {
+    Reply::Last(format!("OKAY{:04x}{text}", text.len()).into_bytes())
+}
+
+/// `OKAY`, the packets of the second shell protocol, and the end.
+fn ran(out: &str, code: u8) -> Reply {
+    let mut bytes = b"OKAY\x01".to_vec();
+    bytes.extend(u32::try_from(out.len()).unwrap().to_le_bytes());
+    bytes.extend(out.as_bytes());
+    bytes.extend([3, 1, 0, 0, 0, code]);
+    Reply::Last(bytes)
+}
+
+async fn serve(mut stream: TcpStream, answer: Arc<impl Fn(&str) -> Reply>, seen: Arc<Mutex<Vec<String>>>) {
+    while let Some(request) = request(&mut stream).await {
+        seen.lock().unwrap().push(request.clone());
+        match answer(&request) {
+            Reply::Then(bytes) => stream.write_all(&bytes).await.unwrap(),
+            Reply::Last(bytes) => {
+                let _ = stream.write_all(&bytes).await;
+                let _ = stream.shutdown().await;
+                // What the driver still sends is read, or the end would look like a broken connection.
+                let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+                return;
+            }
+            Reply::Silence => std::future::pending().await,
+        }
+    }
+}
+
+async fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut digits = [0; 4];
+    stream.read_exact(&mut digits).await.ok()?;
+    let length = usize::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap();
+    let mut bytes = vec![0; length];
+    stream.read_exact(&mut bytes).await.ok()?;
+    Some(String::from_utf8(bytes).unwrap())
 }

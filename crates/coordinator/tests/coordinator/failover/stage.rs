@@ -93,7 +93,7 @@ pub(crate) async fn until_moving(servers: &[&Server], what: &str, holds: impl Fn
     panic!("it never came to this: {what}");
 }
 
-/// What a task that must end by itself came to.
+/// Result of a task that must end by itself.
 pub(crate) async fn ended<T>(task: JoinHandle<T>) -> T {
     let ended = tokio::time::timeout(Duration::from_secs(60), task).await;
     ended.expect("it ends by itself").expect("it does not panic")
@@ -158,7 +158,7 @@ impl Wire {
         self.state.barred.store(barred, Ordering::SeqCst);
     }
 
-    /// How often it was tried to take over.
+    /// Number of tries to take over.
     pub(crate) fn takes(&self) -> usize {
         self.state.takes.load(Ordering::SeqCst)
     }
@@ -171,12 +171,12 @@ impl Wire {
         self.state.full.store(full, Ordering::SeqCst);
     }
 
-    /// How often it was looked who leads.
+    /// Number of looks at who leads.
     pub(crate) fn looks(&self) -> usize {
         self.state.looks.load(Ordering::SeqCst)
     }
 
-    /// How often everything was read, before a term and in one.
+    /// Number of times everything was read, before a term and in one.
     pub(crate) fn reads(&self) -> (usize, usize) {
         (self.state.preloads.load(Ordering::SeqCst), self.state.loads.load(Ordering::SeqCst))
     }

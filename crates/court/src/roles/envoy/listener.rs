@@ -1,10 +1,6 @@
 //! The door at which Slack brings what people say, signed (C18).
 
-use super::{
-    EnvoyError,
-    replies::{DirectMessage, Question, Reply},
-    slack::SlackMessage,
-};
+use super::{EnvoyError, outlet::SlackMessage, replies::Question};
 use crate::{Clock, Fault, Folder};
 use axum::{
     Json, Router,
@@ -16,23 +12,13 @@ use axum::{
     serve::Listener,
 };
 use hmac::{Hmac, KeyInit, Mac};
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown, service::TowerToHyperService};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::Sha256;
-use std::{
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Sleep, sleep},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// The door, open.
@@ -67,22 +53,7 @@ impl ReplyListener {
     /// Takes what Slack brings until told to stop.
     pub(super) async fn serve(self, stop: CancellationToken) {
         let routes = Router::new().route("/slack/events", post(take)).with_state(self.desk);
-        let until = stop.clone();
-        let hall = LimitedListener::new(self.listener, VISITORS_MAX, STAY);
-        let serving = axum::serve(hall, routes).with_graceful_shutdown(until.cancelled_owned());
-        let served = async {
-            if let Err(error) = serving.await {
-                tracing::error!(%error, "no more replies can be brought");
-            }
-        };
-        let overdue = async {
-            stop.cancelled().await;
-            tokio::time::sleep(LEAVE).await;
-        };
-        tokio::select! {
-            () = served => {}
-            () = overdue => {}
-        }
+        serve(self.listener, routes, Limits { connections: VISITORS_MAX, stay: STAY }, stop).await;
     }
 }
 
@@ -119,25 +90,20 @@ impl ReplyState {
             return Ok(());
         }
         match SlackMessage::by_somebody(event) {
-            Some(said) => self.keep(said).map_err(unkept),
+            Some(said) => self.keep(&said).map_err(unkept),
             None => Ok(()),
         }
     }
 
-    fn keep(&self, said: SlackMessage) -> Result<(), Fault> {
+    fn keep(&self, said: &SlackMessage) -> Result<(), Fault> {
         let question = match &said.thread_ts {
             Some(thread_ts) => Question::answered_by(&self.folder, &said.channel, thread_ts, &said.ts)?,
             None => None,
         };
         if let Some(question) = question {
-            let reply = Reply { text: said.text, ts: said.ts };
-            return question.answer(&self.folder, &reply, Clock.now()).map(|_| ());
+            return question.answer(&self.folder, said, Clock.now());
         }
-        if said.is_direct && said.is_plain {
-            let SlackMessage { text, user, channel, ts, .. } = said;
-            return DirectMessage { text, user, channel, ts }.tell(&self.folder, Clock.now()).map(|_| ());
-        }
-        Ok(())
+        if said.is_direct && said.is_plain { said.tell(&self.folder, Clock.now()) } else { Ok(()) }
     }
 }
 
@@ -168,7 +134,7 @@ pub(super) struct Signing(Hmac<Sha256>);
 
 /// The reason why a request is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SignatureError {
+enum SignatureError {
     /// A header is not there, or not what it must be.
     #[error("{0} is missing or malformed")]
     Header(&'static str),
@@ -182,14 +148,14 @@ pub(super) enum SignatureError {
 
 /// The signature headers of a request, before its body is read.
 #[derive(Debug)]
-pub(super) struct SignatureClaim {
+struct SignatureClaim {
     timestamp: i64,
     signature: Vec<u8>,
 }
 
 impl SignatureClaim {
     /// Reads the headers; an old request is refused here, so that its body need not be read.
-    pub(super) fn of(headers: &HeaderMap, now: Timestamp) -> Result<Self, SignatureError> {
+    fn of(headers: &HeaderMap, now: Timestamp) -> Result<Self, SignatureError> {
         let header = |name: &'static str| {
             let value = headers.get(name).and_then(|value| value.to_str().ok());
             value.ok_or(SignatureError::Header(name))
@@ -214,7 +180,7 @@ impl Signing {
     }
 
     /// Holds a body against what was claimed, in a time that tells nothing about the secret.
-    pub(super) fn check(&self, claim: &SignatureClaim, body: &[u8]) -> Result<(), SignatureError> {
+    fn check(&self, claim: &SignatureClaim, body: &[u8]) -> Result<(), SignatureError> {
         let mac = self.0.clone().chain_update(format!("v0:{}:", claim.timestamp)).chain_update(body);
         mac.verify_slice(&claim.signature).map_err(|_| SignatureError::Forged)
     }
@@ -226,75 +192,36 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     (text.len() == 2 * MAC_BYTES).then(|| text.as_bytes().chunks(2).map(pair).collect())?
 }
 
-/// Lets visitors in.
-pub(super) struct LimitedListener {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
+/// Limits of a listener: connections at once, and the time that each may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    connections: usize,
     stay: Duration,
 }
 
-/// A connection that ends in time, and then frees its place.
-pub(super) struct LimitedConnection {
-    stream: TcpStream,
-    leave: Pin<Box<Sleep>>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl LimitedListener {
-    pub(super) fn new(listener: TcpListener, places: usize, stay: Duration) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(places)), stay }
+/// Serves until told to stop; connections that are open then get a moment to leave.
+///
+/// A connection ends in time, whatever the other side does, so nobody can hold all of them.
+async fn serve(mut listener: TcpListener, routes: Router, limits: Limits, stop: CancellationToken) {
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let graceful = GracefulShutdown::new();
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes it");
+            // The listener of axum tries again by itself when the system has no room for a connection.
+            (place, Listener::accept(&mut listener).await.0)
+        };
+        let Some((place, stream)) = stop.run_until_cancelled(next).await else { break };
+        let service = TowerToHyperService::new(routes.clone());
+        let connection =
+            graceful.watch(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(limits.stay, connection).await;
+            drop(place);
+        });
     }
-}
-
-impl Listener for LimitedListener {
-    type Io = LimitedConnection;
-    type Addr = SocketAddr;
-
-    /// Waits for a place, then for somebody who takes it.
-    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
-        let place = Arc::clone(&self.places).acquire_owned().await.expect("nobody closes the hall");
-        // The listener of axum tries again by itself when the system has no room for a connection.
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (LimitedConnection { stream, leave: Box::pin(sleep(self.stay)), _place: place }, address)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-impl AsyncRead for LimitedConnection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.leave.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for LimitedConnection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        if self.leave.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    drop(listener);
+    let _ = tokio::time::timeout(LEAVE, graceful.shutdown()).await;
 }
 
 const BODY_BYTES_MAX: usize = 1024 * 1024;
@@ -314,7 +241,8 @@ const MAC_BYTES: usize = 32;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::{Router, routing::get};
+    use axum::routing::get;
+    use tokio::net::TcpStream;
 
     /// C18: the example of Slack's own documentation is believed at its time, and by its secret only.
     #[test]
@@ -344,9 +272,9 @@ mod tests {
     async fn a_silent_visitor_leaves_in_time() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let hall = LimitedListener::new(listener, 1, Duration::from_millis(50));
         let router = Router::new().route("/", get(|| async { "well" }));
-        let serving = tokio::spawn(async move { axum::serve(hall, router).await });
+        let limits = Limits { connections: 1, stay: Duration::from_millis(50) };
+        let serving = tokio::spawn(serve(listener, router, limits, CancellationToken::new()));
         let silent = TcpStream::connect(address).await.unwrap();
         let url = format!("http://{address}/");
         let client = muster_worker_kit::http::client_for(&url).no_proxy().build().unwrap();

@@ -1,12 +1,10 @@
 //! Open questions, and the events that replies to them become (C8, C14, C18).
 
-use super::{
-    outlet::{Slack, SlackError, Thread},
-    slack::SlackMessage,
-};
+use super::outlet::{Slack, SlackError, SlackMessage, Thread};
 use crate::{
     Clock, Document, Fault, Folder, Id, Place,
-    emit::{self, Emitted},
+    document::document,
+    emit::emit,
     file::{self, reply_event, slack_event},
 };
 use jiff::Timestamp;
@@ -15,45 +13,23 @@ use tokio_util::sync::CancellationToken;
 
 /// A question that waits for an answer in some thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub(super) struct Question {
     /// The task that asks.
-    pub task_id: Id,
+    task_id: Id,
     /// The channel, as the other side calls it where that is known.
-    pub channel_id: String,
+    channel_id: String,
     /// The thread it was asked in.
-    pub thread_ts: String,
+    thread_ts: String,
     /// The post that asks.
-    pub asked_ts: String,
+    asked_ts: String,
     /// From when on answers count: a crash may have repeated the post, and somebody have answered the first.
-    pub since_ts: String,
+    since_ts: String,
     document: Document,
-}
-
-/// Something that somebody said in a thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// The text.
-    pub text: String,
-    /// Their post.
-    pub ts: String,
-}
-
-/// Something that somebody said to the court alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectMessage {
-    /// The text.
-    pub text: String,
-    /// The user.
-    pub user: String,
-    /// The channel between the two.
-    pub channel: String,
-    /// Their post.
-    pub ts: String,
 }
 
 impl Question {
     /// The open questions that were asked in a thread.
-    pub fn all_open(folder: &Folder) -> Result<Vec<Self>, Fault> {
+    fn all_open(folder: &Folder) -> Result<Vec<Self>, Fault> {
         let mut questions = Vec::new();
         for task in folder.ids(Place::QuestionsOpen)? {
             if close_answered(folder, &task)? {
@@ -66,7 +42,7 @@ impl Question {
     }
 
     /// The open question that a post in a thread answers: the last one that is known to have been asked before it.
-    pub fn answered_by(
+    pub(super) fn answered_by(
         folder: &Folder,
         channel: &str,
         thread_ts: &str,
@@ -82,21 +58,18 @@ impl Question {
     }
 
     /// True if a post came after the question.
-    #[must_use]
-    pub fn is_before(&self, ts: &str) -> bool {
+    fn is_before(&self, ts: &str) -> bool {
         instant(ts).is_some_and(|ts| Some(ts) > instant(&self.since_ts))
     }
 
     /// Makes a reply an event; one that is known already is dropped (C8).
-    pub fn answer(&self, folder: &Folder, reply: &Reply, now: Timestamp) -> Result<Emitted, Fault> {
-        let mut payload = Document::new();
+    pub(super) fn answer(&self, folder: &Folder, reply: &SlackMessage, now: Timestamp) -> Result<(), Fault> {
         let channel = self.document.text("channel").unwrap_or_else(|| self.channel_id.clone());
-        payload
-            .set_text("text", &reply.text)
-            .set_text("channel", &channel)
-            .set_text("thread_ts", &self.thread_ts)
-            .set_raw("reply_context", self.context());
-        emit::emit(folder, reply_event(&self.thread_ts, &reply.ts, &payload), now)
+        let context = self.document.raw("reply_context").map(str::to_owned);
+        let context = context.unwrap_or_else(|| document! {"task_id": self.task_id}.to_json());
+        let mut payload = document! {"text": reply.text, "channel": channel, "thread_ts": self.thread_ts};
+        payload.set_raw("reply_context", context);
+        emit(folder, reply_event(&self.thread_ts, &reply.ts, &payload), now).map(|_| ())
     }
 
     fn of(task_id: Id, document: Document) -> Option<Self> {
@@ -112,24 +85,15 @@ impl Question {
             self.channel_id == channel || self.document.text("channel").as_deref() == Some(channel);
         is_channel && self.thread_ts == thread_ts
     }
-
-    fn context(&self) -> String {
-        let known = self.document.raw("reply_context").map(str::to_owned);
-        known.unwrap_or_else(|| Document::new().set_text("task_id", self.task_id.as_str()).to_json())
-    }
 }
 
-impl DirectMessage {
-    /// Makes it an event; one that is known already is dropped (C8).
-    pub fn tell(&self, folder: &Folder, now: Timestamp) -> Result<Emitted, Fault> {
-        let mut payload = Document::new();
-        payload
-            .set_text("text", &self.text)
-            .set_text("user", &self.user)
-            .set_text("channel", &self.channel)
-            .set_text("ts", &self.ts);
-        let id = format!("evt-slack-msg-{}", self.ts.replace('.', "-"));
-        emit::emit(folder, slack_event(&id, "slack.dm.message", "normal", &payload), now)
+impl SlackMessage {
+    /// Makes something that was said to the court alone an event; one that is known already is dropped (C8).
+    pub(super) fn tell(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
+        let Self { text, user, channel, ts, .. } = self;
+        let payload = document! {"text": text, "user": user, "channel": channel, "ts": ts};
+        let id = format!("evt-slack-msg-{}", ts.replace('.', "-"));
+        emit(folder, slack_event(&id, "slack.dm.message", "normal", &payload), now).map(|_| ())
     }
 }
 
@@ -240,7 +204,10 @@ impl Poll {
             let page = self.slack.replies(thread).await?;
             let said = page.messages.iter().filter_map(SlackMessage::by_somebody);
             for said in said.filter(|said| question.is_before(&said.ts)) {
-                self.tell(question, said);
+                // One that cannot be written now is met again in the next round.
+                if let Err(error) = question.answer(&self.folder, &said, Clock.now()) {
+                    tracing::warn!(task = %question.task_id, %error, "a reply cannot be kept");
+                }
             }
             match page.next() {
                 Some(next) => next.clone_into(&mut cursor),
@@ -248,14 +215,6 @@ impl Poll {
             }
         }
         Ok(())
-    }
-
-    /// Makes a reply an event; one that cannot be written now is met again in the next round.
-    fn tell(&self, question: &Question, said: SlackMessage) {
-        let reply = Reply { text: said.text, ts: said.ts };
-        if let Err(error) = question.answer(&self.folder, &reply, Clock.now()) {
-            tracing::warn!(task = %question.task_id, %error, "a reply cannot be kept");
-        }
     }
 }
 
@@ -275,8 +234,8 @@ mod tests {
         let folder = Folder::open(home.path()).unwrap();
         let ask = |task: &str, asked_at: &str, asked_ts: &str| {
             let mut question = Document::new();
-            question.set_text("task_id", task).set_text("asked_at", asked_at).set_text("channel", "C1");
-            question.set_text("thread_ts", "1600.000100").set_text("asked_ts", asked_ts);
+            question.set("task_id", task).set("asked_at", asked_at).set("channel", "C1");
+            question.set("thread_ts", "1600.000100").set("asked_ts", asked_ts);
             let id = Id::parse(task).unwrap();
             folder.write(Place::QuestionsOpen, &id, &question).unwrap();
         };

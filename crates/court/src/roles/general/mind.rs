@@ -1,16 +1,12 @@
 //! Decides what a general does next (C16).
 
-mod attempt;
-
-use super::{
-    attempts::{self, Attempts, Cause, Next},
-    verdict::Ending,
-};
+use super::attempts::{self, Attempts, Cause, Ending, Next, RESULT_FILE, Verdict};
 use crate::{
-    Document, Fault, Folder, Id, Place,
+    Document, Fault, Folder, Id, Place, Series,
     bridge::Fleet,
     clock::Pause,
     config::General,
+    document::document,
     emit::say,
     file::{Priority, created_at},
     layout::ATTEMPTS,
@@ -176,9 +172,7 @@ impl GeneralMind {
         let Some(mut document) = folder.read_or_reject(Place::TasksInProgress, task)? else { return Ok(()) };
         let mut attempts = Attempts::of(&document);
         let Some(last) = attempts.last_mut() else { return Ok(()) };
-        let mut place = Document::new();
-        place.set_text("kind", fleet.word()).set_text("id", remote);
-        last.set_object(REMOTE, &place);
+        last.set(REMOTE, &document! {"kind": fleet.as_str(), "id": remote});
         attempts.write_to(&mut document);
         folder.write(Place::TasksInProgress, task, &document)
     }
@@ -296,15 +290,15 @@ fn directory_of(folder: &Folder, id: &Id) -> PathBuf {
 
 /// Sort key of a task: priority, then age, then id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+struct Rank {
     priority: Priority,
     created_at: Timestamp,
-    pub(super) id: Id,
+    id: Id,
 }
 
 /// The tasks in `pending/`.
 #[derive(Debug, Default)]
-pub(super) struct Backlog {
+struct Backlog {
     /// Tasks that were read; `None` for those of other generals.
     read: HashMap<Id, Option<Rank>>,
     /// Our own, the next one first.
@@ -312,45 +306,40 @@ pub(super) struct Backlog {
 }
 
 impl Rank {
-    pub(super) fn of(id: &Id, task: &Document) -> Self {
+    fn of(id: &Id, task: &Document) -> Self {
         Self { priority: Priority::of(task), created_at: created_at(task), id: id.clone() }
     }
 }
 
 impl Backlog {
     /// Reads what is new and forgets what is gone.
-    pub(super) fn refresh(&mut self, folder: &Folder, general: &str) -> Result<(), Fault> {
+    fn refresh(&mut self, folder: &Folder, general: &str) -> Result<(), Fault> {
         let ids: HashSet<Id> = folder.ids(Place::TasksPending)?.into_iter().collect();
         let gone: Vec<Id> = self.read.keys().filter(|id| !ids.contains(*id)).cloned().collect();
         gone.iter().for_each(|id| self.forget(id));
         for id in ids {
-            if self.read.contains_key(&id) {
-                continue;
-            }
-            match folder.read_or_reject(Place::TasksPending, &id) {
-                Ok(Some(task)) => {
-                    let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
-                    self.own.extend(rank.clone());
-                    self.read.insert(id, rank);
-                }
-                Ok(None) => {}
-                Err(fault) => tracing::warn!(task = %id, %fault, "a task cannot be read yet"),
+            if !self.read.contains_key(&id)
+                && let Some(task) = folder.read_or_wait(Place::TasksPending, &id)
+            {
+                let rank = is_for(&task, general).then(|| Rank::of(&id, &task));
+                self.own.extend(rank.clone());
+                self.read.insert(id, rank);
             }
         }
         Ok(())
     }
 
     /// The next of our own, or the next after one that was looked at.
-    pub(super) fn next(&self, after: Option<&Rank>) -> Option<&Rank> {
+    fn next(&self, after: Option<&Rank>) -> Option<&Rank> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.own.range((from, Bound::Unbounded)).next()
     }
 
-    pub(super) fn rank(&self, id: &Id) -> Option<Rank> {
+    fn rank(&self, id: &Id) -> Option<Rank> {
         self.read.get(id).cloned().flatten()
     }
 
-    pub(super) fn forget(&mut self, id: &Id) {
+    fn forget(&mut self, id: &Id) {
         if let Some(Some(rank)) = self.read.remove(id) {
             self.own.remove(&rank);
         }
@@ -358,8 +347,188 @@ impl Backlog {
 }
 
 /// True if a task is for this general.
-pub(super) fn is_for(task: &Document, general: &str) -> bool {
+fn is_for(task: &Document, general: &str) -> bool {
     task.text("target_general").as_deref() == Some(general)
+}
+
+/// A task in progress as it was read, and its attempts so far.
+struct Claimed {
+    task: Document,
+    attempts: Attempts,
+}
+
+impl GeneralMind {
+    /// Claims a task by one rename, unless this general has it already.
+    fn take(&mut self, folder: &Folder, id: &Id) -> Result<(), Fault> {
+        let Some(rank) = self.backlog.rank(id) else { return Ok(()) };
+        if folder.has(Place::TasksInProgress, id) || folder.has(Place::TasksCompleted, id) {
+            self.backlog.forget(id);
+            return folder.reject_file(Place::TasksPending, id, "the task was taken before");
+        }
+        let claimed = folder.advance(id, Place::TasksPending, Place::TasksInProgress);
+        // Whatever the disk complained of: where the file is decides, and a file that moved must not be forgotten.
+        if folder.has(Place::TasksInProgress, id) {
+            self.held.insert(id.clone(), HeldTask { rank, state: State::Ready });
+        }
+        self.backlog.forget(id);
+        match claimed {
+            Err(Fault::Gone(_)) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Begins the next attempt of a task, if it is to have one now.
+    fn begin(&mut self, step: Step<'_>, id: &Id) -> Result<Option<Start>, Fault> {
+        let Step { folder, now } = step;
+        if !self.held.get(id).is_some_and(|held| matches!(held.state, State::Ready | State::Waiting(_))) {
+            return Ok(None);
+        }
+        let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else {
+            self.held.remove(id);
+            return Ok(None);
+        };
+        let mut attempts = Attempts::of(&task);
+        if attempts.is_running() && Fleet::of(self.general.executor).is_some() {
+            return self.start(folder, id, Claimed { task, attempts }).map(Some);
+        }
+        let was_running = attempts.is_running();
+        if was_running {
+            attempts.interrupt(now);
+        }
+        match attempts.next(&self.general) {
+            Next::Over => {
+                let verdict = Verdict::of_last(id, attempts.last());
+                self.conclude(step, id, &verdict.result(&attempts)).map(|()| None)
+            }
+            Next::Retry(span) if was_running => {
+                attempts.write_to(&mut task);
+                folder.write(Place::TasksInProgress, id, &task)?;
+                self.set_state(id, State::Waiting(Pause::of(span, now)));
+                Ok(None)
+            }
+            Next::Begin | Next::Retry(_) => self.begin_another(step, id, Claimed { task, attempts }),
+        }
+    }
+
+    fn begin_another(&mut self, step: Step<'_>, id: &Id, claimed: Claimed) -> Result<Option<Start>, Fault> {
+        let Step { folder, now } = step;
+        let Claimed { mut task, mut attempts } = claimed;
+        let is_taken_up = attempts.last().is_some() && attempts.next(&self.general) == Next::Begin;
+        let number = attempts.begin(now);
+        let cause = if number == 1 { Cause::Start } else { Cause::Retry(number) };
+        let update = if is_taken_up { None } else { Some(folder.next_id(Series::Message, now)?) };
+        if let Some(message) = &update {
+            attempts::record(&mut task, cause, message);
+        }
+        task.set("status", "in_progress");
+        attempts.write_to(&mut task);
+        match folder.write(Place::TasksInProgress, id, &task) {
+            Err(Fault::Invalid(reason)) => {
+                let verdict = Verdict::failed(id, &format!("the task cannot be begun: {reason}"));
+                return self.conclude(step, id, &verdict.result(&attempts)).map(|()| None);
+            }
+            other => other?,
+        }
+        self.unsaid.extend(update.map(|message| Update { task: id.clone(), cause, message }));
+        self.start(folder, id, Claimed { task, attempts }).map(Some)
+    }
+
+    fn start(&mut self, folder: &Folder, id: &Id, claimed: Claimed) -> Result<Start, Fault> {
+        let Claimed { task: document, attempts } = claimed;
+        let attempt = attempts.last_number();
+        let directory = directory_of(folder, id).join(attempt.to_string());
+        // Need not outlive a crash: the attempt does not either. So nobody waits for the disk.
+        std::fs::create_dir_all(&directory).map_err(|error| Fault::Io(directory.clone(), error))?;
+        self.set_state(id, State::Running);
+        let remote = attempts.last().and_then(|last| last.object(REMOTE)?.text("id"));
+        let (task_path, result_path) = (folder.file(Place::TasksInProgress, id), directory.join(RESULT_FILE));
+        Ok(Start { task: id.clone(), attempt, directory, task_path, result_path, document, remote })
+    }
+}
+
+impl GeneralMind {
+    /// Deals with the attempts that have ended.
+    fn settle(&mut self, step: Step<'_>) {
+        let ended = |(id, held): (&Id, &HeldTask)| match &held.state {
+            State::Ended(ending) => Some((id.clone(), ending.clone())),
+            _ => None,
+        };
+        let ended: Vec<(Id, Ending)> = self.held.iter().filter_map(ended).collect();
+        for (id, ending) in ended {
+            if let Err(fault) = self.judge(step, &id, &ending) {
+                tracing::warn!(task = %id, %fault, "the end of an attempt cannot be recorded yet");
+            }
+        }
+    }
+
+    fn judge(&mut self, step: Step<'_>, id: &Id, ending: &Ending) -> Result<(), Fault> {
+        let Step { folder, now } = step;
+        let Some(mut task) = folder.read_or_reject(Place::TasksInProgress, id)? else {
+            self.held.remove(id);
+            return Ok(());
+        };
+        let mut attempts = Attempts::of(&task);
+        let directory = directory_of(folder, id).join(attempts.last_number().to_string());
+        let mut verdict = Verdict::of(folder, id, &directory, ending);
+        attempts.end(verdict.outcome.status, verdict.error().as_deref(), now);
+        if let (true, Next::Retry(span)) = (verdict.may_retry, attempts.next(&self.general)) {
+            attempts.write_to(&mut task);
+            match folder.write(Place::TasksInProgress, id, &task) {
+                Ok(()) => {
+                    self.set_state(id, State::Waiting(Pause::of(span, now)));
+                    return Ok(());
+                }
+                Err(Fault::Invalid(reason)) => verdict = Verdict::failed(id, &reason),
+                Err(other) => return Err(other),
+            }
+        }
+        self.conclude(step, id, &verdict.result(&attempts))
+    }
+
+    /// Writes the result; from then on the task is the king's.
+    fn conclude(&mut self, step: Step<'_>, id: &Id, result: &Document) -> Result<(), Fault> {
+        let Step { folder, now } = step;
+        self.announce(folder, now);
+        if self.unsaid.iter().any(|update| update.task == *id) {
+            return Err(Fault::Invalid("its updates are not written".to_owned()));
+        }
+        match folder.create(Place::Results, id, result) {
+            Err(Fault::Invalid(reason)) => {
+                let plain = Verdict::failed(id, &format!("the result cannot be kept: {reason}"));
+                folder.create(Place::Results, id, &plain.outcome.document)?;
+            }
+            other => drop(other?),
+        }
+        self.held.remove(id);
+        self.concluded.insert(id.clone());
+        Ok(())
+    }
+
+    /// Removes what attempts left of tasks that the king has taken.
+    fn tidy(&mut self, folder: &Folder) {
+        let is_over = |id: &&Id| !folder.has(Place::TasksInProgress, id);
+        let over: Vec<Id> = self.concluded.iter().filter(is_over).cloned().collect();
+        for id in over {
+            match folder.remove_tree(&directory_of(folder, &id)) {
+                Ok(()) => drop(self.concluded.remove(&id)),
+                Err(fault) => tracing::warn!(task = %id, %fault, "what an attempt left cannot be removed"),
+            }
+        }
+    }
+
+    /// Finds what attempts left of our tasks that ended while nobody was here.
+    fn find_leftovers(&mut self, folder: &Folder) -> Result<(), Fault> {
+        let path = folder.path(ATTEMPTS);
+        let entries = std::fs::read_dir(&path).map_err(|error| Fault::Io(path.clone(), error))?;
+        let names = entries.flatten().map(|entry| entry.file_name());
+        for id in names.filter_map(|name| Id::parse(name.to_str()?).ok()) {
+            let task = folder.read(Place::TasksCompleted, &id);
+            if task.is_ok_and(|task| is_for(&task, &self.general.name)) {
+                self.concluded.insert(id);
+            }
+        }
+        Ok(())
+    }
 }
 
 const REMOTE: &str = "remote";

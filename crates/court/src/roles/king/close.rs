@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Document, Fault, Folder, Id, Place, Series,
+    document::document,
     emit::say,
     file::{MessageKind, NewMessage, NewTask, Outcome, OutcomeStatus, Urgency, stamp},
     roles::Step,
@@ -28,7 +29,7 @@ impl King {
         match self.close(step, id) {
             Err(Fault::Invalid(reason)) => {
                 tracing::warn!(%id, %reason, "a task cannot be ended and is rejected");
-                step.folder.reject(Place::TasksInProgress, id.file_name().as_ref(), &reason)
+                step.folder.reject_file(Place::TasksInProgress, id, &reason)
             }
             Err(Fault::Gone(_)) => Ok(()),
             other => other,
@@ -61,26 +62,20 @@ impl King {
         if folder.has(Place::QuestionsOpen, id) || folder.has(Place::QuestionsAnswered, id) {
             return Ok(());
         }
-        let mut question = Document::new();
-        question
-            .set_text("task_id", id.as_str())
-            .set_text("question", &outcome.document.text("question").unwrap_or_default())
-            .set_text("general", &task.text("target_general").unwrap_or_default())
-            .set_text("channel", &self.channel)
-            .set_text("asked_at", &stamp(now))
-            .set_object("reply_context", &reply_context(id, task, outcome));
+        let question = document! {
+            "task_id": id, "question": outcome.document.text("question").unwrap_or_default(),
+            "general": task.text("target_general").unwrap_or_default(), "channel": self.channel,
+            "asked_at": stamp(now), "reply_context": reply_context(id, task, outcome),
+        };
         folder.create(Place::QuestionsOpen, id, &question).map(|_| ())
     }
 
     /// The message about the end of a task.
     fn news(&self, id: &Id, task: &Document, outcome: &Outcome) -> NewMessage {
-        let mut context = Document::new();
-        context
-            .set_text("task_id", id.as_str())
-            .set_text("event_id", &task.text("event_id").unwrap_or_default())
-            .set_text("result", outcome.status.word());
+        let event_id = task.text("event_id").unwrap_or_default();
+        let mut context = document! {"task_id": id, "event_id": event_id, "result": outcome.status.as_str()};
         if outcome.status == OutcomeStatus::NeedsHuman {
-            context.set_object("reply_context", &reply_context(id, task, outcome));
+            context.set("reply_context", &reply_context(id, task, outcome));
         }
         let (kind, urgency) = match outcome.status {
             OutcomeStatus::NeedsHuman => (MessageKind::HumanInputRequest, Urgency::High),
@@ -106,12 +101,9 @@ fn outcome(folder: &Folder, id: &Id) -> Result<Option<Outcome>, Fault> {
         Ok(document) => Ok(Outcome::of(document)),
         Err(Fault::Gone(_)) => Ok(None),
         Err(Fault::Invalid(reason)) => {
-            let mut document = Document::new();
-            document
-                .set_text("task_id", id.as_str())
-                .set_text("status", OutcomeStatus::Failed.word())
-                .set_text("summary", "the result was not valid")
-                .set_text("error", &shortened(&reason));
+            let document = document! {
+                "task_id": id, "status": "failed", "summary": "the result was not valid", "error": shortened(&reason),
+            };
             set_apart(folder, id, &reason)?;
             folder.write(Place::Results, id, &document)?;
             Ok(Outcome::of(document))
@@ -128,20 +120,19 @@ fn set_apart(folder: &Folder, id: &Id, reason: &str) -> Result<(), Fault> {
             let name = Id::parse(&id.file_name()).map_err(|error| Fault::Invalid(error.to_string()))?;
             folder.reject_bytes(&name, &bytes, reason)
         }
-        Err(_) => folder.reject(Place::Results, id.file_name().as_ref(), reason),
+        Err(_) => folder.reject_file(Place::Results, id, reason),
     }
 }
 
 /// Writes down which messages will be made, before any is.
 fn plan(step: Step<'_>, id: &Id, task: &mut Document, outcome: &Outcome) -> Result<(), Fault> {
     let Step { folder, now } = step;
-    let mut closing = Document::new();
-    closing.set_text("message", folder.next_id(Series::Message, now)?.as_str());
+    let mut closing = document! {"message": folder.next_id(Series::Message, now)?};
     if proclamation(id, outcome).is_some() {
-        closing.set_text("proclamation", folder.next_id(Series::Message, now)?.as_str());
+        closing.set("proclamation", &folder.next_id(Series::Message, now)?);
     }
-    closing.set_text("at", &stamp(now));
-    task.set_text("status", outcome.status.task_status()).set_object("closing", &closing);
+    closing.set("at", &stamp(now));
+    task.set("status", outcome.status.task_status()).set("closing", &closing);
     if let Some(attempts) = outcome.document.raw("attempts") {
         // The general told the end of the last attempt in the result only.
         task.set_raw("attempts", attempts);
@@ -155,23 +146,20 @@ fn proclamation(id: &Id, outcome: &Outcome) -> Option<NewMessage> {
         return None;
     }
     let proclamation = outcome.document.object("proclamation")?;
-    let mut context = Document::new();
-    context.set_text("task_id", &format!("proclamation-{id}"));
     Some(NewMessage {
         kind: MessageKind::Notification,
         channel: proclamation.text("channel")?,
         urgency: Urgency::Normal,
         content: proclamation.text("message")?,
-        context,
+        context: document! {"task_id": format!("proclamation-{id}")},
     })
 }
 
 /// The context that a reply needs for the work to resume.
 fn reply_context(id: &Id, task: &Document, outcome: &Outcome) -> Document {
-    let mut context = Document::new();
-    context.set_text("task_id", id.as_str());
+    let mut context = document! {"task_id": id};
     for key in ["target_general", "event_id", "type"] {
-        context.set_text(key, &task.text(key).unwrap_or_default());
+        context.set(key, &task.text(key).unwrap_or_default());
     }
     for key in ["question", "checkpoint_path"] {
         if let Some(raw) = outcome.document.raw(key) {
@@ -186,7 +174,7 @@ fn complete_event(step: Step<'_>, task: &Document, status: OutcomeStatus) -> Res
     let event_id = task.text("event_id").and_then(|text| Id::parse(&text).ok());
     let Some(event_id) = event_id.filter(|id| folder.has(Place::EventsDispatched, id)) else { return Ok(()) };
     let Some(event) = folder.read_or_reject(Place::EventsDispatched, &event_id)? else { return Ok(()) };
-    complete(step, &event_id, event, status.word())
+    complete(step, &event_id, event, status.as_str())
 }
 
 /// A task begins.

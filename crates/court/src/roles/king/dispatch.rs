@@ -3,6 +3,7 @@
 use super::{King, close};
 use crate::{
     Document, Fault, Folder, Id, Kind, Place, Series,
+    document::document,
     emit::say,
     file::{MessageKind, NewMessage, NewTask, Priority, Urgency, created_at, stamp},
     roles::Step,
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Route {
     /// A general does it, as a task of this type.
     Task { general: String, kind: String },
-    /// Nobody wants it.
+    /// No general does it, for this reason.
     Nobody(String),
 }
 
@@ -54,9 +55,7 @@ impl King {
         self.queue.remove(id);
         match dealt {
             // What cannot be carried on as a valid file stops here, and nothing else does (C12).
-            Err(Fault::Invalid(reason)) => {
-                folder.reject(Place::EventsPending, id.file_name().as_ref(), &reason)
-            }
+            Err(Fault::Invalid(reason)) => folder.reject_file(Place::EventsPending, id, &reason),
             Err(Fault::Gone(_)) => Ok(()),
             other => other,
         }
@@ -85,20 +84,19 @@ impl King {
         match self.route(folder, event) {
             Route::Nobody(reason) => {
                 event.remove("dispatch");
-                event.set_text("outcome", "discarded").set_text("reason", &reason);
+                event.set("outcome", "discarded").set("reason", &reason);
             }
             Route::Task { general, kind } => {
-                let mut plan = Document::new();
-                plan.set_text("task_id", folder.next_id(Series::Task, now)?.as_str())
-                    .set_text("thread_start", folder.next_id(Series::Message, now)?.as_str())
-                    .set_text("target_general", &general)
-                    .set_text("type", &kind)
-                    .set_text("at", &stamp(now));
+                let plan = document! {
+                    "task_id": folder.next_id(Series::Task, now)?,
+                    "thread_start": folder.next_id(Series::Message, now)?,
+                    "target_general": general, "type": kind, "at": stamp(now),
+                };
                 event.remove("outcome");
-                event.set_object("dispatch", &plan);
+                event.set("dispatch", &plan);
             }
         }
-        event.set_text("status", "dispatched");
+        event.set("status", "dispatched");
         folder.write(Place::EventsPending, id, event)
     }
 
@@ -121,8 +119,6 @@ impl King {
 
     /// Makes the task and the message that were planned; what is there already stays.
     fn carry_out(&self, step: Step<'_>, event: &Document, plan: &Document) -> Result<(), Fault> {
-        let Step { folder, now } = step;
-        let (task_id, message_id) = (planned(plan, "task_id")?, planned(plan, "thread_start")?);
         let task = NewTask {
             event_id: event.text("id").unwrap_or_default(),
             general: plan.text("target_general").unwrap_or_default(),
@@ -130,32 +126,42 @@ impl King {
             payload: event.raw("payload").unwrap_or("{}").to_owned(),
             priority: Priority::of(event),
         };
-        // The thread first: a fast general must not be heard before it is open.
-        say(folder, &message_id, &self.thread_start(event, &task, &task_id), now)?;
-        if folder.find(Kind::Task, &task_id).is_none() {
-            folder.create(Place::TasksPending, &task_id, &task.document(&task_id, now))?;
-        }
-        mark_answered(folder, event)
-    }
-
-    /// The message that opens a task's thread, or continues the one with the question.
-    fn thread_start(&self, event: &Document, task: &NewTask, task_id: &Id) -> NewMessage {
-        let mut context = Document::new();
-        context.set_text("task_id", task_id.as_str()).set_text("event_id", &task.event_id);
-        if let Some(thread) = thread_of(event) {
-            context.set_object("reply_to", &thread);
-        }
-        NewMessage {
-            kind: MessageKind::ThreadStart,
-            channel: self.channel.clone(),
-            urgency: Urgency::Normal,
-            content: close::begun(task, task_id, event),
-            context,
-        }
+        make_task(step, plan, &task, |id| {
+            let mut message = thread_start(&self.channel, &task, id, close::begun(&task, id, event));
+            if let Some(thread) = thread_of(event) {
+                message.context.set("reply_to", &thread);
+            }
+            message
+        })?;
+        mark_answered(step.folder, event)
     }
 }
 
-/// Whether a king has decided on an event that is in `pending/`. Producers may use the same words for something else: the
+/// Makes a planned task and the message that opens its thread; what is there already stays. Gives the task's id.
+pub(super) fn make_task(
+    step: Step<'_>,
+    plan: &Document,
+    task: &NewTask,
+    opening: impl Fn(&Id) -> NewMessage,
+) -> Result<Id, Fault> {
+    let Step { folder, now } = step;
+    let (id, message) = (planned(plan, "task_id")?, planned(plan, "thread_start")?);
+    // The thread first: a fast general must not be heard before it is open.
+    say(folder, &message, &opening(&id), now)?;
+    if folder.find(Kind::Task, &id).is_none() {
+        folder.create(Place::TasksPending, &id, &task.document(&id, now))?;
+    }
+    Ok(id)
+}
+
+/// The message that opens a task's thread.
+pub(super) fn thread_start(channel: &str, task: &NewTask, id: &Id, content: String) -> NewMessage {
+    let (kind, urgency) = (MessageKind::ThreadStart, Urgency::Normal);
+    let context = document! {"task_id": id, "event_id": task.event_id};
+    NewMessage { kind, channel: channel.to_owned(), urgency, content, context }
+}
+
+/// True if a king has decided on an event that is in `pending/`. Producers may use the same words for something else: the
 /// status tells.
 pub(super) fn is_planned(event: &Document) -> bool {
     let is_decided = event.text("status").as_deref() == Some("dispatched");
@@ -192,7 +198,7 @@ fn settle(step: Step<'_>, id: &Id, event: Document) -> Result<(), Fault> {
 pub(super) fn complete(step: Step<'_>, id: &Id, mut event: Document, outcome: &str) -> Result<(), Fault> {
     let Step { folder, now } = step;
     let status = if matches!(outcome, "failed" | "killed") { "failed" } else { "completed" };
-    event.set_text("status", status).set_text("outcome", outcome).set_text("completed_at", &stamp(now));
+    event.set("status", status).set("outcome", outcome).set("completed_at", &stamp(now));
     folder.write(Place::EventsDispatched, id, &event)?;
     folder.advance(id, Place::EventsDispatched, Place::EventsCompleted)
 }
@@ -211,37 +217,33 @@ pub(super) struct EventQueue {
 
 /// The sort key of a waiting event; the order of the members matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct QueuedEvent {
+struct QueuedEvent {
     /// Events that are already planned come first.
     is_unplanned: bool,
     priority: Priority,
     created_at: Timestamp,
-    pub(super) id: Id,
+    id: Id,
     /// Somebody answered: the work it belongs to was accepted long ago (C14).
     is_reply: bool,
 }
 
 impl EventQueue {
     /// Learns of what came, forgets what is gone.
-    pub(super) fn look(&mut self, folder: &Folder) -> Result<(), Fault> {
+    fn look(&mut self, folder: &Folder) -> Result<(), Fault> {
         let ids: BTreeSet<Id> = folder.ids(Place::EventsPending)?.into_iter().collect();
         self.heads.retain(|id, _| ids.contains(id));
         for id in ids {
-            if self.heads.contains_key(&id) {
-                continue;
-            }
-            match folder.read_or_reject(Place::EventsPending, &id) {
-                Ok(Some(event)) => drop(self.heads.insert(id.clone(), QueuedEvent::of(id, &event))),
-                Ok(None) => {}
-                // One that cannot be read now must not keep the others waiting.
-                Err(error) => tracing::warn!(%id, %error, "an event cannot be read"),
+            if !self.heads.contains_key(&id)
+                && let Some(event) = folder.read_or_wait(Place::EventsPending, &id)
+            {
+                self.heads.insert(id.clone(), QueuedEvent::of(id, &event));
             }
         }
         Ok(())
     }
 
     /// The events whose turn it is, in order.
-    pub(super) fn admitted(&self, colour: Colour) -> Vec<Id> {
+    fn admitted(&self, colour: Colour) -> Vec<Id> {
         let mut heads: Vec<&QueuedEvent> =
             self.heads.values().filter(|head| head.is_admitted(colour)).collect();
         heads.sort_unstable();
@@ -249,12 +251,12 @@ impl EventQueue {
     }
 
     /// The events that an earlier king had decided on.
-    pub(super) fn planned(&self) -> Vec<Id> {
+    fn planned(&self) -> Vec<Id> {
         self.heads.values().filter(|head| !head.is_unplanned).map(|head| head.id.clone()).collect()
     }
 
     /// Lets go of an event that was dealt with.
-    pub(super) fn remove(&mut self, id: &Id) {
+    fn remove(&mut self, id: &Id) {
         self.heads.remove(id);
     }
 }
@@ -273,12 +275,12 @@ impl QueuedEvent {
 }
 
 /// True if an event answers a question.
-pub(super) fn is_reply(event: &Document) -> bool {
+fn is_reply(event: &Document) -> bool {
     event.text("type").as_deref() == Some("slack.thread.reply") && context(event).is_some()
 }
 
 /// The general whose task asked.
-pub(super) fn general_of(folder: &Folder, event: &Document) -> Option<String> {
+fn general_of(folder: &Folder, event: &Document) -> Option<String> {
     let context = context(event)?;
     context.text("target_general").or_else(|| {
         let id = asking_task(&context)?;
@@ -288,13 +290,13 @@ pub(super) fn general_of(folder: &Folder, event: &Document) -> Option<String> {
 }
 
 /// True if another answer came first.
-pub(super) fn is_answered(folder: &Folder, event: &Document) -> bool {
+fn is_answered(folder: &Folder, event: &Document) -> bool {
     let id = context(event).and_then(|context| asking_task(&context));
     id.is_some_and(|id| folder.has(Place::QuestionsAnswered, &id))
 }
 
 /// Takes the question off the list, now that the answer has become a task.
-pub(super) fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fault> {
+fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fault> {
     let id = is_reply(event).then(|| context(event).and_then(|context| asking_task(&context))).flatten();
     let Some(id) = id.filter(|id| folder.has(Place::QuestionsOpen, id)) else { return Ok(()) };
     if folder.has(Place::QuestionsAnswered, &id) {
@@ -305,12 +307,9 @@ pub(super) fn mark_answered(folder: &Folder, event: &Document) -> Result<(), Fau
 }
 
 /// The thread of an answer: `{channel, thread_ts}`.
-pub(super) fn thread_of(event: &Document) -> Option<Document> {
+fn thread_of(event: &Document) -> Option<Document> {
     let payload = event.object("payload").filter(|_| is_reply(event))?;
-    let (channel, thread) = (payload.text("channel")?, payload.text("thread_ts")?);
-    let mut document = Document::new();
-    document.set_text("channel", &channel).set_text("thread_ts", &thread);
-    Some(document)
+    Some(document! {"channel": payload.text("channel")?, "thread_ts": payload.text("thread_ts")?})
 }
 
 fn context(event: &Document) -> Option<Document> {

@@ -4,12 +4,15 @@
 //! before any of it is made; when it is made, the plan is taken out. A record with a plan is a slot that is to be
 //! finished, whoever finds it.
 
-use super::{King, close, dispatch::planned};
+use super::{
+    King, close,
+    dispatch::{make_task, thread_start},
+};
 use crate::{
-    Document, Fault, Folder, Id, Kind, Place, Series,
+    Document, Fault, Folder, Id, Place, Series,
     config::{ConfigError, Court, Missed, Schedule},
-    emit::say,
-    file::{MessageKind, NewMessage, NewTask, Priority, Urgency, instant, stamp},
+    document::document,
+    file::{NewTask, Priority, instant, stamp},
     roles::Step,
     roles::chamberlain::Colour,
 };
@@ -126,11 +129,11 @@ impl Entry {
         set_slot(&mut record, next);
         record.remove(HELD);
         if is_made {
-            let mut plan = Document::new();
-            plan.set_text("slot", &stamp(latest))
-                .set_text("task_id", folder.next_id(Series::Task, now)?.as_str())
-                .set_text("thread_start", folder.next_id(Series::Message, now)?.as_str());
-            record.set_object("plan", &plan);
+            let plan = document! {
+                "slot": stamp(latest), "task_id": folder.next_id(Series::Task, now)?,
+                "thread_start": folder.next_id(Series::Message, now)?,
+            };
+            record.set("plan", &plan);
         }
         folder.write(Place::Schedules, &self.record, &record)?;
         if is_made {
@@ -161,28 +164,14 @@ impl Entry {
     }
 
     fn carry_out(&self, step: Step<'_>, record: &mut Document) -> Result<(), Fault> {
-        let Step { folder, now } = step;
         let plan = record.object("plan").unwrap_or_default();
-        let (id, message) = (planned(&plan, "task_id")?, planned(&plan, "thread_start")?);
         let task = self.task();
-        let mut context = Document::new();
-        context.set_text("task_id", id.as_str()).set_text("event_id", &task.event_id);
-        let news = NewMessage {
-            kind: MessageKind::ThreadStart,
-            channel: self.channel.clone(),
-            urgency: Urgency::Normal,
-            content: close::begun_by_schedule(&task, &id),
-            context,
-        };
-        say(folder, &message, &news, now)?;
-        if folder.find(Kind::Task, &id).is_none() {
-            folder.create(Place::TasksPending, &id, &task.document(&id, now))?;
-        }
+        let id = make_task(step, &plan, &task, |id| {
+            thread_start(&self.channel, &task, id, close::begun_by_schedule(&task, id))
+        })?;
         record.remove("plan");
-        record
-            .set_text("last_slot", &plan.text("slot").unwrap_or_default())
-            .set_text("last_task", id.as_str());
-        folder.write(Place::Schedules, &self.record, record)
+        record.set("last_slot", &plan.text("slot").unwrap_or_default()).set("last_task", &id);
+        step.folder.write(Place::Schedules, &self.record, record)
     }
 
     fn task(&self) -> NewTask {
@@ -198,15 +187,7 @@ impl Entry {
 
     /// The schedule's record. A new or changed schedule begins with its next occurrence.
     fn record(&self, folder: &Folder, now: Timestamp) -> Result<Document, Fault> {
-        let known = match folder.read(Place::Schedules, &self.record) {
-            Ok(record) => Some(record),
-            Err(Fault::Gone(_)) => None,
-            Err(Fault::Invalid(reason)) => {
-                folder.reject(Place::Schedules, self.record.file_name().as_ref(), &reason)?;
-                None
-            }
-            Err(other) => return Err(other),
-        };
+        let known = folder.read_or_reject(Place::Schedules, &self.record)?;
         let is_same = |record: &Document| {
             record.text("cron").as_ref() == Some(&self.schedule.cron)
                 && record.text("timezone").as_ref() == Some(&self.schedule.timezone)
@@ -215,7 +196,7 @@ impl Entry {
             return Ok(record.clone());
         }
         let mut record = known.unwrap_or_default();
-        record.set_text("cron", &self.schedule.cron).set_text("timezone", &self.schedule.timezone);
+        record.set("cron", &self.schedule.cron).set("timezone", &self.schedule.timezone);
         set_slot(&mut record, self.after(now));
         folder.write(Place::Schedules, &self.record, &record)?;
         Ok(record)
@@ -253,10 +234,7 @@ fn json(value: &toml::Value) -> serde_json::Value {
 }
 
 fn set_slot(record: &mut Document, next: Option<Timestamp>) {
-    match next {
-        Some(next) => record.set_text("next_slot", &stamp(next)),
-        None => record.set_raw("next_slot", "null"),
-    };
+    record.set("next_slot", &next.map(stamp));
 }
 
 /// A slot that comes this late is still taken: restarts take a moment, and slots are a minute apart at least.

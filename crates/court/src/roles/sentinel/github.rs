@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Clock, Document, Folder, Id,
     config::{self, Tokens},
+    document::document,
 };
 use muster_proof::sha256_hex;
 use reqwest::{
@@ -84,11 +85,10 @@ impl Github {
 
     /// The version marks of the first page.
     fn marks(&self, answer: &Answer) -> Document {
-        let mut marks = Document::new();
-        marks.set_text("whose", &self.whose);
+        let mut marks = document! {"whose": self.whose};
         for (key, header) in [("etag", "etag"), ("last_modified", "last-modified")] {
             if let Some(text) = answer.header(header).filter(|text| text.len() <= MARK_CHARS_MAX) {
-                marks.set_text(key, text);
+                marks.set(key, text);
             }
         }
         marks
@@ -155,12 +155,10 @@ fn notice(notification: &Value) -> Notice {
     let (id, updated_at) = (needed("/id")?, needed("/updated_at")?);
     let (subject, reason) = (needed("/subject/type")?, needed("/reason")?);
     let id = Id::parse(&format!("evt-github-{id}-{updated_at}")).map_err(|error| error.to_string())?;
-    let event_type = event_type(subject, reason)?;
-    let mut event = Document::new();
-    event.set_text("id", id.as_str()).set_text("type", event_type.as_str()).set_text("source", "github");
-    event.set_raw("repo", raw(text("/repository/full_name")));
-    event.set_object("payload", &payload(notification)).set_text("priority", "normal");
-    Ok(event)
+    Ok(document! {
+        "id": id, "type": event_type(subject, reason)?, "source": "github", "repo": text("/repository/full_name"),
+        "payload": payload(notification), "priority": "normal",
+    })
 }
 
 /// A type is made of words that could be an id: generals subscribe to it, people read it.
@@ -185,12 +183,12 @@ fn payload(notification: &Value) -> Document {
     let html_url = html_url.map(|(repository, number)| format!("{repository}/{pages}/{number}"));
     let mut payload = Document::new();
     if let Some(name) = named {
-        payload.set_raw(name, raw(number));
+        payload.set(name, &number);
     }
     for (key, path) in MEMBERS {
-        payload.set_raw(key, raw(text(path)));
+        payload.set(key, &text(path));
     }
-    payload.set_raw("html_url", raw(html_url.as_deref()));
+    payload.set("html_url", &html_url);
     payload
 }
 
@@ -200,10 +198,6 @@ fn number(url: &str) -> Option<&str> {
     let is_number =
         (1..=NUMBER_DIGITS_MAX).contains(&last.len()) && last.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(last)
-}
-
-fn raw(text: Option<&str>) -> String {
-    Value::from(text).to_string()
 }
 
 fn shortened(text: &str) -> String {

@@ -79,8 +79,8 @@ impl Reading {
             bytes_left > 0
         };
         let seen: Vec<&String> = self.seen.iter().take_while(fits).collect();
-        marks.set_raw("seen", serde_json::Value::from_iter(seen.into_iter().cloned()).to_string());
-        marks.set_number("refused", self.tally.refused);
+        marks.set("seen", &seen);
+        marks.set("refused", &self.tally.refused);
         if self.kept.as_ref() != Some(&marks) {
             folder.write(Place::Sources, &self.source, &marks)?;
         }
@@ -189,36 +189,14 @@ const DOUBLINGS_MAX: u32 = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fuse, Operation, roles::sentinel::tests::Scene};
-    use std::{
-        io,
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering},
-        },
+    use crate::{
+        document::document,
+        roles::sentinel::tests::Scene,
+        scene::{Countdown, id},
     };
 
-    /// Lets some operations pass, and then none.
-    #[derive(Default)]
-    struct Countdown {
-        left: AtomicUsize,
-        done: AtomicUsize,
-    }
-
-    impl Fuse for Countdown {
-        fn before(&self, _: &Operation) -> io::Result<()> {
-            let passes =
-                self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-            passes.map_err(|_| io::Error::other("the end of the world"))?;
-            self.done.fetch_add(1, Ordering::SeqCst);
-            Ok(())
-        }
-    }
-
-    fn event(id: &str) -> Notice {
-        let mut event = Document::new();
-        event.set_text("id", id).set_text("type", "t").set_text("source", "s").set_raw("payload", "{}");
-        Ok(event)
+    fn event(name: &str) -> Notice {
+        Ok(document! {"id": name, "type": "t", "source": "s", "payload": Document::new()})
     }
 
     fn page() -> Vec<Notice> {
@@ -226,12 +204,10 @@ mod tests {
     }
 
     fn read(folder: &Folder) -> Result<Tally, Fault> {
-        let source = Id::parse("a").unwrap();
+        let source = id("a");
         let mut reading = Reading::begin(folder, &source)?;
         reading.take(folder, page(), Timestamp::UNIX_EPOCH)?;
-        let mut marks = Document::new();
-        marks.set_text("etag", "v1");
-        reading.end(folder, marks)
+        reading.end(folder, document! {"etag": "v1"})
     }
 
     /// C6, C8: wherever a reading is cut short, the next one completes it: no event is lost or doubled, and the record never
@@ -239,17 +215,17 @@ mod tests {
     #[test]
     fn a_reading_that_was_cut_short_is_completed() {
         let scene = Scene::new();
-        let fuse = Arc::new(Countdown { left: AtomicUsize::new(usize::MAX), ..Countdown::default() });
+        let fuse = Countdown::of(usize::MAX);
         let folder = Folder::with_fuse(scene.path(), fuse.clone()).unwrap();
-        let before = fuse.done.load(Ordering::SeqCst);
+        let before = fuse.done();
         assert_eq!(read(&folder).unwrap(), Tally { new: 2, repeated: 1, refused: 2 });
-        let operations = fuse.done.load(Ordering::SeqCst) - before;
+        let operations = fuse.done() - before;
         assert!(operations > 10, "{operations}");
         for cut in 0..operations {
             let scene = Scene::new();
-            let fuse = Arc::new(Countdown { left: AtomicUsize::new(usize::MAX), ..Countdown::default() });
+            let fuse = Countdown::of(usize::MAX);
             let folder = Folder::with_fuse(scene.path(), fuse.clone()).unwrap();
-            fuse.left.store(cut, Ordering::SeqCst);
+            fuse.allow(cut);
             assert!(read(&folder).is_err(), "{cut}");
             assert!(
                 scene.record("a").is_none() || scene.pending().len() == 2,
@@ -267,9 +243,8 @@ mod tests {
     fn an_event_that_is_further_on_stays_there() {
         let scene = Scene::new();
         read(&scene.folder).unwrap();
-        let id = Id::parse("evt-a-1").unwrap();
-        scene.folder.advance(&id, Place::EventsPending, Place::EventsDispatched).unwrap();
-        scene.folder.remove(Place::Sources, &Id::parse("a").unwrap()).unwrap();
+        scene.folder.advance(&id("evt-a-1"), Place::EventsPending, Place::EventsDispatched).unwrap();
+        scene.folder.remove(Place::Sources, &id("a")).unwrap();
         assert_eq!(read(&scene.folder).unwrap(), Tally { new: 0, repeated: 3, refused: 2 });
         assert_eq!(scene.pending(), ["evt-a-2"]);
     }
@@ -289,7 +264,7 @@ mod tests {
     #[test]
     fn a_record_stays_small() {
         let scene = Scene::new();
-        let source = Id::parse("a").unwrap();
+        let source = id("a");
         let mut reading = Reading::begin(&scene.folder, &source).unwrap();
         reading.seen = (0..10_000).map(|number| format!("evt-{number:0>190}")).collect();
         reading.end(&scene.folder, Document::new()).unwrap();

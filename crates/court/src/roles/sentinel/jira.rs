@@ -7,8 +7,8 @@ use super::{
 use crate::{
     Clock, Document, Folder, Id,
     config::{self, Tokens},
+    document::document,
     file::instant,
-    words::words,
 };
 use reqwest::{
     StatusCode,
@@ -64,9 +64,7 @@ impl Jira {
             answer = self.ask(api, &next).await?;
             cursor = next;
         }
-        let mut marks = Document::new();
-        marks.set_text("api", api.word());
-        reading.end(&self.folder, marks)?;
+        reading.end(&self.folder, document! {"api": api.as_str()})?;
         Ok(None)
     }
 
@@ -101,7 +99,7 @@ impl Source for Jira {
     }
 }
 
-words! {
+muster_model::words! {
     /// The two search APIs of Jira.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Api {
@@ -196,14 +194,14 @@ fn notice(issue: &Value, base_url: &str) -> Notice {
     let id = Id::parse(&id).map_err(|error| error.to_string())?;
     let mut payload = Document::new();
     for (name, path) in MEMBERS {
-        payload.set_raw(name, Value::from(text(path)).to_string());
+        payload.set(name, &text(path));
     }
     // The id has been checked, so the key is a plain word.
-    payload.set_text("url", &format!("{base_url}/browse/{key}"));
-    let mut event = Document::new();
-    event.set_text("id", id.as_str()).set_text("type", "jira.ticket.updated").set_text("source", "jira");
-    event.set_raw("repo", "null").set_object("payload", &payload).set_text("priority", "normal");
-    Ok(event)
+    payload.set("url", &format!("{base_url}/browse/{key}"));
+    Ok(document! {
+        "id": id, "type": "jira.ticket.updated", "source": "jira", "repo": (), "payload": payload,
+        "priority": "normal",
+    })
 }
 
 fn start(text: &str) -> String {

@@ -1,15 +1,11 @@
 //! Makes events so. Nothing here refuses, and nothing here is decided.
 
-mod device;
+mod fleet;
 mod job;
-mod lease;
 mod task;
-mod worker;
 
 use crate::devices::state::{State, Timer};
 use muster_model::{AlertKind, AlertRecord, Change, Event, LogKind, LogRecord, ReportRecord};
-
-pub(crate) use lease::LogEntry;
 
 impl State {
     /// Changes memory by one event.
@@ -107,9 +103,8 @@ impl State {
     }
 
     /// Writes a station of an attempt into the log (Q12).
-    pub(crate) fn log(&mut self, entry: LogEntry) {
-        let LogEntry { task, seq, attempt, kind, message, at } = entry;
-        self.dirty.history.push(Change::Log(LogRecord { task, seq, attempt, kind, message, at }));
+    pub(crate) fn log(&mut self, record: LogRecord) {
+        self.dirty.history.push(Change::Log(record));
     }
 
     /// Logs a station of a live task's attempt.
@@ -125,7 +120,7 @@ impl State {
         let (seq, attempt) = (live.logs, live.attempt);
         let message =
             matches!(kind, LogKind::Failed | LogKind::Timeout).then(|| live.error.clone()).flatten();
-        self.log(LogEntry { task: id, seq, attempt, kind, message, at });
+        self.log(LogRecord { task: id, seq, attempt, kind, message, at });
     }
 
     /// Sets the timer that judges a worker, unless an earlier one is set.

@@ -92,7 +92,6 @@ mod tests {
     fn a_claim_is_confirmed_and_renewed() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1,d2
             1s   submit r1
             2s   claim PC-01 max=1 lease=60s  -> granted r1/d1#1; confirmed r1/d1 => r1/d1#1
@@ -112,7 +111,6 @@ mod tests {
     fn rows_are_completed_and_failed_by_id() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1 attempts=2
             2s  claim PC-01 max=2             => r1/d1#1,r1/d2#1
@@ -132,7 +130,6 @@ mod tests {
     fn the_sweep_counts() {
         check(
             "
-
             0s    pull PC-01 max=0 devices=d1
             1s    submit r1 attempts=1
             2s    claim PC-01 lease=1000s

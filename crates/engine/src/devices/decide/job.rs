@@ -90,7 +90,6 @@ mod tests {
     fn a_repeated_submission_answers_as_the_first() {
         check(
             "
-
             0s  submit r1 key=k               => r1 Running
             1s  submit r1 key=k               -> nothing => r1 Running
             2s  submit r1 key=k body=other    => ! KeyConflict
@@ -108,7 +107,6 @@ mod tests {
     fn a_cancelled_run_keeps_its_lanes_until_they_end() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1
             1s  submit r2
@@ -133,7 +131,6 @@ mod tests {
     fn an_unconfirmed_job_of_a_cancelled_run_is_not_handed_out_again() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             1s  submit r1
             2s  pull PC-01                    => runs=r1:1 jobs=r1/d1#1

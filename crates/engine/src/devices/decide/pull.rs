@@ -206,7 +206,6 @@ mod tests {
     fn runs_are_announced_once_and_finished_until_reported() {
         check(
             "
-
             0s  submit r1                     -> active r1
             1s  pull PC-01 devices=d1         => runs=r1:1 jobs=r1/d1#1
             2s  finished PC-01 r1/d1 ok
@@ -223,7 +222,6 @@ mod tests {
     fn a_device_moves_unless_it_is_driven() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1
             2s  pull PC-01 max=1              => runs=r1:2 jobs=r1/d1#1
@@ -243,7 +241,6 @@ mod tests {
     fn absent_devices_are_offline() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1
             2s  pull PC-01 max=0 devices=d1
@@ -259,7 +256,6 @@ mod tests {
     fn a_newer_attempt_is_not_stopped_with_the_older() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1
             2s   pull PC-01                   => runs=r1:1 jobs=r1/d1#1

@@ -29,7 +29,6 @@ mod tests {
     fn one_job_at_a_time_the_oldest() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             1s  submit r1                    -> active r1 => r1 Running
             2s  submit r2                    -> nothing                             => r2 Pending
@@ -48,7 +47,6 @@ mod tests {
     fn queues_take_the_slots_of_a_pc_in_turn() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d6
             1s  submit a queue=first         -> active a
             1s  submit b queue=second        -> active b

@@ -4,7 +4,7 @@ use crate::devices::state::{Contest, Lane, LaneIx, State, WorkerIx};
 use alloc::format;
 use muster_model::{AlertKind, AlertRecord, Attachment, Cause, Event, Millis, Timestamp};
 
-/// Whoever loses a lane that it still reports, when another worker reports it.
+/// The worker that loses a lane which it still reports, when another worker reports it.
 ///
 /// One that was unplugged first is gone from the list of the worker it leaves, and has only moved.
 pub(crate) fn loser(state: &State, lane: LaneIx) -> Option<WorkerIx> {
@@ -55,7 +55,7 @@ pub(crate) fn judge(state: &State, ix: WorkerIx, id: u128, now: Timestamp) -> Op
     Some(Event::AlertRaised(AlertRecord { id, kind, worker, job: None, message, at: now }))
 }
 
-/// Whoever reports a device does so more often.
+/// A worker that reports a device does so more often.
 const FRESH: Millis = Millis::from_secs(120);
 const ALERT_EVERY: Millis = Millis::from_secs(3600);
 
@@ -68,7 +68,6 @@ mod tests {
     fn two_who_report_one_device_are_told() {
         check(
             "
-
             0s    pull PC-01 max=0 devices=d1,d2
             10s   pull PC-02 max=0 devices=d1,d2    -> nothing => nothing
             11s   explain device d1                 => no_work
@@ -93,7 +92,6 @@ mod tests {
     fn a_device_that_moves_is_no_contest() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             0s   pull PC-02 max=0 devices=e1
             5s   pull PC-01 max=0 devices=

@@ -62,7 +62,6 @@ mod tests {
     fn a_mass_dropout_pauses_and_burns_nothing() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1..d12
             1s   submit r1 attempts=1
             2s   pull PC-01 max=11
@@ -87,7 +86,6 @@ mod tests {
     fn failures_just_before_the_dropout_are_forgiven() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1..d4
             1s   submit r1 attempts=1
             1s   submit r2

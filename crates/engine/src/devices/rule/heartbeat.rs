@@ -61,7 +61,6 @@ mod tests {
     fn a_node_without_heartbeats_is_late_once() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   heartbeat PC-01
             25s  pull PC-01 max=0
@@ -92,7 +91,6 @@ mod tests {
     fn an_outage_is_not_a_late_heartbeat() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   heartbeat PC-01
             110s pull PC-01 max=0
@@ -110,7 +108,6 @@ mod tests {
     fn a_node_that_never_sent_one_is_late_too() {
         check(
             "
-
             0s   claim PC-02 max=1
             10s  pull PC-01 max=0 devices=d1
             35s  pull PC-01 max=0

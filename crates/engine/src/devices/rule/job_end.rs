@@ -39,7 +39,6 @@ mod tests {
     fn how_a_run_ends() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1 attempts=1
             2s  pull PC-01
@@ -58,7 +57,6 @@ mod tests {
     fn the_outcome_of_a_run() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1,d2,d3:offline
             1s   submit r1 attempts=1 devices=d1,d2
             1s   row r1                        => Running open
@@ -89,7 +87,6 @@ mod tests {
     fn a_run_for_nobody_waits_and_fails() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1 pcs=PC-09         -> active r1
             2s   explain run r1              => waiting_for_devices

@@ -113,7 +113,6 @@ mod tests {
     fn silence_is_offline_not_failure() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1
             2s   pull PC-01                   -> granted r1/d1#1
@@ -130,7 +129,6 @@ mod tests {
     fn silence_counts_from_the_start() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             5s   restart
             34s  tick                         -> nothing
@@ -144,7 +142,6 @@ mod tests {
     fn a_lease_ends_with_silence_and_a_late_success_counts() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1
             2s   pull PC-01                   -> granted r1/d1#1
@@ -163,7 +160,6 @@ mod tests {
     fn signs_of_life_prolong_the_leases() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1
             2s   pull PC-01                   -> granted r1/d1#1

@@ -55,7 +55,6 @@ mod tests {
     fn a_dead_pc_cannot_hold_the_queue() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1,d2
             0s   pull PC-02 max=0 devices=e1
             1s   submit r1
@@ -79,7 +78,6 @@ mod tests {
     fn a_device_long_away_is_closed_at_once() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1,d2,d3:offline
             121s pull PC-01 max=0 devices=d1,d2,d3:offline
             121s heartbeat PC-01
@@ -104,7 +102,6 @@ mod tests {
     fn a_broken_device_cannot_hold_another_queue() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1 queue=a attempts=2
             1s  submit r2 queue=b attempts=1
@@ -123,7 +120,6 @@ mod tests {
     fn a_device_long_away_that_enters_the_scope_is_closed() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1,d2:offline,d3:offline
             0s   pull PC-02 max=0 devices=e1
             119s pull PC-01 max=0 devices=d1,d2:offline,d3:offline

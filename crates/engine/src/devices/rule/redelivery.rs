@@ -35,7 +35,6 @@ mod tests {
     fn an_unconfirmed_job_is_handed_out_again() {
         check(
             "
-
             0s    pull PC-01 max=0 devices=d1
             1s    submit r1
             2s    pull PC-01                  => runs=r1:1 jobs=r1/d1#1
@@ -57,7 +56,6 @@ mod tests {
     fn redelivery_survives_a_restart() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             1s  submit r1
             2s  pull PC-01                    => runs=r1:1 jobs=r1/d1#1

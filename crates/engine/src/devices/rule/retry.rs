@@ -73,7 +73,6 @@ mod tests {
     fn three_attempts_then_out_of_service() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1
             2s  pull PC-01 max=1             => runs=r1:2 jobs=r1/d1#1
@@ -99,7 +98,6 @@ mod tests {
     fn out_of_service_survives_a_restart() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1
             1s  submit r1 attempts=1
             2s  pull PC-01

@@ -99,7 +99,6 @@ mod tests {
     fn a_pc_is_refilled_exactly_up_to_its_slots() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d30
             1s  submit r1
             2s  pull PC-01 max=19            => runs=r1:30 jobs=r1/d1#1,r1/d2#1,r1/d3#1,r1/d4#1,r1/d5#1,r1/d6#1,r1/d7#1,r1/d8#1,r1/d9#1,r1/d10#1,r1/d11#1,r1/d12#1,r1/d13#1,r1/d14#1,r1/d15#1,r1/d16#1,r1/d17#1,r1/d18#1,r1/d19#1
@@ -117,7 +116,6 @@ mod tests {
     fn a_pc_may_have_a_cap_of_its_own() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d5
             0s  cap PC-01 2
             1s  submit r1
@@ -133,7 +131,6 @@ mod tests {
     fn no_row_exists_before_its_slot() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d5
             0s  cap PC-01 1
             1s  submit r1
@@ -149,7 +146,6 @@ mod tests {
     fn the_figures_of_a_pc() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d30
             0s  supply PC-01                  => running=0 eligible=0 target=0
             1s  submit r1
@@ -176,7 +172,6 @@ mod tests {
     fn a_draining_pc_gets_nothing_new() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1,d2
             1s  submit r1
             2s  pull PC-01 max=1             => runs=r1:2 jobs=r1/d1#1
@@ -194,7 +189,6 @@ mod tests {
     fn a_lowered_cap_is_met_as_leases_end() {
         check(
             "
-
             0s  pull PC-01 max=0 devices=d1..d30
             0s  cap PC-01 22
             1s  submit r1

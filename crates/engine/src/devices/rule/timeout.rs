@@ -63,7 +63,6 @@ mod tests {
     fn a_silent_pc_leaves_timed_out_rows() {
         check(
             "
-
             0s   pull PC-01 max=0 devices=d1
             1s   submit r1 attempts=1
             2s   pull PC-01                   -> granted r1/d1#1
@@ -80,7 +79,6 @@ mod tests {
     fn an_overdue_attempt_costs_a_retry() {
         check(
             "
-
             0s    pull PC-01 max=0 devices=d1
             1s    submit r1 attempts=2
             2s    pull PC-01                  -> granted r1/d1#1

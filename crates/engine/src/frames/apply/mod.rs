@@ -3,7 +3,6 @@
 mod diagnostics;
 mod range;
 mod renderer;
-mod retry;
 mod session;
 
 use super::state::{Assignment, Farm, FarmTimer};

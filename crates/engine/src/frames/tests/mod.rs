@@ -2,8 +2,6 @@
 
 mod assignment;
 mod bad_frames;
-mod explain;
 mod failover;
-mod ids;
 mod sessions;
 mod workers;

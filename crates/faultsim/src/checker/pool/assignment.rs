@@ -162,12 +162,15 @@ impl PoolBook {
             let row = &self.rows.workers[id];
             let (was, is) = (old.as_ref().map(|old| old.status), row.status);
             let goes = was == Some(PoolWorkerStatus::Online) && is == PoolWorkerStatus::Offline;
-            let mut heard = self.heard.get(id).into_iter().flatten().copied();
+            let heard = self.heard.get(id).into_iter().flatten().copied();
             let surely = |heard: Timestamp| heard + SLACK < now && heard + self.settings.offline_after > now;
             // Who was shut out and let in again counts as offline until it is heard of.
             let is_let_in = self.unbans.get(id).is_some_and(|at| *at + SLACK >= now);
-            let is_early = goes && !is_let_in && heard.any(surely);
-            ensure(!is_early, "worker_offline_early", || format!("{row:?} at {now:?}"))?;
+            let sign = heard.filter(|heard| surely(*heard)).max();
+            let is_early = goes && !is_let_in && sign.is_some();
+            ensure(!is_early, "worker_offline_early", || {
+                format!("{row:?} at {now:?} though it was heard of at {sign:?}")
+            })?;
         }
         Ok(())
     }

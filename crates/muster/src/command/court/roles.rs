@@ -2,10 +2,7 @@
 
 use super::{default_channel, open};
 use crate::{
-    command::{
-        serve,
-        worker_program::{self, Format},
-    },
+    command::{serve, worker_program},
     config::LogFormat,
     failure::{Exit, Failure},
     logging, output,
@@ -29,20 +26,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "URL")]
     server: Vec<String>,
     /// Format of log lines
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    log_format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    #[command(flatten)]
-    options: Options,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct King {
-    #[command(flatten)]
-    options: Options,
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
 }
 
 #[derive(Debug, Args)]
@@ -53,57 +38,19 @@ pub(crate) struct General {
     options: Options,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Sentinel {
-    #[command(flatten)]
-    options: Options,
+/// Plays every role there is.
+pub(super) fn play_every_role(home: &Path, options: &Options) -> Result<Exit, Failure> {
+    perform(home, options, |cast| Ok(cast.all()))
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Envoy {
-    #[command(flatten)]
-    options: Options,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Chamberlain {
-    #[command(flatten)]
-    options: Options,
-}
-
-impl Run {
-    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
-        perform(home, &self.options, |cast| Ok(cast.all()))
-    }
-}
-
-impl King {
-    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
-        perform(home, &self.options, |_| Ok(vec![Part::King]))
-    }
+/// Plays one role alone.
+pub(super) fn play_alone(home: &Path, options: &Options, part: Part) -> Result<Exit, Failure> {
+    perform(home, options, |_| Ok(vec![part]))
 }
 
 impl General {
     pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
         perform(home, &self.options, |cast| Ok(vec![cast.general(&self.name)?]))
-    }
-}
-
-impl Sentinel {
-    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
-        perform(home, &self.options, |_| Ok(vec![Part::Sentinel]))
-    }
-}
-
-impl Envoy {
-    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
-        perform(home, &self.options, |_| Ok(vec![Part::Envoy]))
-    }
-}
-
-impl Chamberlain {
-    pub(super) fn run(self, home: &Path) -> Result<Exit, Failure> {
-        perform(home, &self.options, |_| Ok(vec![Part::Chamberlain]))
     }
 }
 
@@ -113,7 +60,7 @@ fn perform(
     options: &Options,
     choose: impl FnOnce(&Cast) -> Result<Vec<Part>, Failure>,
 ) -> Result<Exit, Failure> {
-    start_log(options.log_format);
+    logging::start(options.log_format, "info");
     serve::raise_open_files();
     let (folder, court) = open(home)?;
     let channel = default_channel(&court)?;
@@ -151,15 +98,7 @@ async fn play_all(plays: Vec<Play>, locks: &[RoleLock], home: &Path) -> Result<E
     first_failure.map_or(Ok(Exit::Fine), Err)
 }
 
-fn start_log(format: Format) {
-    let format = match format {
-        Format::Text => LogFormat::Text,
-        Format::Json => LogFormat::Json,
-    };
-    logging::start(format, "info");
-}
-
-/// What is still being written then is written again by the next life.
+/// Longer than a role takes to end; a file that is still being written then is written again by the next life.
 const LEAVE_MAX: Duration = Duration::from_secs(5);
 
 /// Shared state of all roles of a court.
@@ -171,7 +110,7 @@ struct Cast {
 }
 
 /// A role.
-enum Part {
+pub(super) enum Part {
     King,
     General(Box<config::General>),
     Sentinel,

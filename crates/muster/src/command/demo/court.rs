@@ -3,31 +3,27 @@
 //! In the first round events are submitted as files, and the court is killed while their tasks are under way. Its
 //! messages go to a stand-in for Slack in the demo's own process.
 
-mod record;
-mod slack;
-
 use super::{
     nodes::{WORKFLOW, device_id},
     pool::BUILT_IN,
     process::{Orders, Process},
-    server::{COURT, Server},
-    show::{COURT_DONE, COURT_KILLED, Show},
-    summary::{Contract, Finding},
-    tables::Tables,
+    server::{COURT, Server, Tables},
+    show::{COURT_DONE, COURT_KILLED, Contract, Finding, Show},
 };
 use crate::failure::Failure;
+use axum::{Json, Router, extract::State, http::HeaderMap, routing::post};
 use muster_coordinator::instant_now;
-use muster_court::{Clock, Document, Fault, Folder, Place, emit::emit};
-use record::Record;
+use muster_court::{Clock, Document, Fault, Folder, Id, Kind, Place, emit::emit};
 use serde_json::{Value, json};
-use slack::Slack;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    net::Ipv4Addr,
     path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::time::Instant;
+use tokio::{net::TcpListener, task::JoinHandle, time::Instant};
 
 /// The court and its events.
 pub(super) struct Court {
@@ -368,6 +364,149 @@ const SUBMITTED: &str = "
     SELECT 'run', id FROM tasks UNION ALL
     SELECT 'session', id FROM sim_sessions UNION ALL
     SELECT 'job', cast(id AS TEXT) FROM pool_jobs";
+
+/// The stand-in; it stops when this is dropped.
+struct Slack {
+    url: String,
+    /// The token that it accepts.
+    token: String,
+    channel: Arc<Channel>,
+    listening: JoinHandle<()>,
+}
+
+/// The posted messages.
+struct Channel {
+    token: String,
+    posts: Mutex<Vec<String>>,
+}
+
+impl Slack {
+    async fn open() -> Result<Self, Failure> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let token: String = rand::random::<[u8; 16]>().iter().map(|byte| format!("{byte:02x}")).collect();
+        let channel = Arc::new(Channel { token: token.clone(), posts: Mutex::default() });
+        let router = Router::new().route("/chat.postMessage", post(accept)).with_state(Arc::clone(&channel));
+        let listening = tokio::spawn(muster_http::listen(listener, router, std::future::pending()));
+        Ok(Self { url, token, channel, listening })
+    }
+
+    /// Ids of the posted messages, repeats included.
+    fn posts(&self) -> Vec<String> {
+        self.channel.posts().clone()
+    }
+}
+
+impl Drop for Slack {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+impl Channel {
+    fn posts(&self) -> MutexGuard<'_, Vec<String>> {
+        self.posts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers as Slack does: a refusal has the status 200, too.
+async fn accept(
+    State(channel): State<Arc<Channel>>,
+    headers: HeaderMap,
+    Json(message): Json<Value>,
+) -> Json<Value> {
+    let shown = headers.get("authorization").and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    if shown != Some(channel.token.as_str()) {
+        return Json(json!({"ok": false, "error": "invalid_auth"}));
+    }
+    let Some(id) = message.pointer("/metadata/event_payload/id").and_then(Value::as_str) else {
+        return Json(json!({"ok": false, "error": "invalid_metadata_format"}));
+    };
+    let mut posts = channel.posts();
+    posts.push(id.to_owned());
+    Json(json!({"ok": true, "channel": "C0DEMO", "ts": format!("{}.000100", 1_700_000_000 + posts.len())}))
+}
+
+/// The files of a court that has stopped.
+#[derive(Debug, Default)]
+struct Record {
+    /// Events that are over, by id.
+    events: BTreeSet<String>,
+    tasks: Vec<TaskFile>,
+    /// The status of each result, by task.
+    results: BTreeMap<String, String>,
+    /// Messages that were sent, with the task whose end they tell, if any.
+    sent: BTreeMap<String, Option<String>>,
+    /// Files that are still under way, or were given up.
+    leftovers: Vec<String>,
+}
+
+/// One task.
+#[derive(Clone, Debug, Default)]
+struct TaskFile {
+    id: String,
+    event: String,
+    /// Its end, from its file.
+    status: String,
+    /// Attempts that ended with the court.
+    interrupted: usize,
+    /// The kind and the id of its work at the server.
+    remote: BTreeSet<(String, String)>,
+}
+
+impl Record {
+    fn read(folder: &Folder) -> Result<Self, Failure> {
+        let mut record = Self::default();
+        for kind in [Kind::Event, Kind::Task, Kind::Message] {
+            for place in kind.places() {
+                for id in folder.listed(*place)? {
+                    record.take(*place, &id, &folder.read(*place, &id)?);
+                }
+            }
+        }
+        for id in folder.listed(Place::Results)? {
+            let status = folder.read(Place::Results, &id)?.text("status").unwrap_or_default();
+            record.results.insert(id.to_string(), status);
+        }
+        for file in std::fs::read_dir(folder.path("rejected"))? {
+            record.leftovers.push(format!("rejected/{}", file?.file_name().display()));
+        }
+        Ok(record)
+    }
+
+    fn take(&mut self, place: Place, id: &Id, file: &Document) {
+        match place {
+            Place::EventsCompleted => {
+                self.events.insert(id.to_string());
+            }
+            Place::TasksCompleted => self.tasks.push(TaskFile::of(id, file)),
+            Place::MessagesSent => {
+                let tells_the_end = file.text("type").as_deref() == Some("notification");
+                let task = file.object("context").and_then(|context| context.text("task_id"));
+                self.sent.insert(id.to_string(), task.filter(|_| tells_the_end));
+            }
+            elsewhere => self.leftovers.push(format!("{}/{id}.json", elsewhere.path())),
+        }
+    }
+}
+
+impl TaskFile {
+    fn of(id: &Id, file: &Document) -> Self {
+        let attempts = file.objects("attempts");
+        let is_interrupted = |attempt: &&Document| attempt.raw("interrupted") == Some("true");
+        let remote = |attempt: &Document| {
+            let remote = attempt.object("remote")?;
+            Some((remote.text("kind")?, remote.text("id")?))
+        };
+        Self {
+            id: id.to_string(),
+            event: file.text("event_id").unwrap_or_default(),
+            status: file.text("status").unwrap_or_default(),
+            interrupted: attempts.iter().filter(is_interrupted).count(),
+            remote: attempts.iter().filter_map(remote).collect(),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

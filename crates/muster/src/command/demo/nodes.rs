@@ -5,27 +5,22 @@
 
 mod plan;
 
+pub(super) use plan::{WORKFLOW, device_id};
+
 use super::{
-    process::{Orders, Process, arguments},
-    server::Server,
-    show::{AGENT_KILLED, DEVICES_FAILED, RUN_CANCELLED, Show, grouped},
-    summary::{Contract, Finding},
-    tables::Tables,
+    process::{Orders, Process, arguments, cancelled, until},
+    server::{Server, Tables},
+    show::{AGENT_KILLED, Contract, DEVICES_FAILED, Finding, RUN_CANCELLED, Show, grouped},
 };
-use crate::{
-    client::{Client, ClientError},
-    failure::Failure,
-};
+use crate::{client::Client, failure::Failure};
 use muster_spool::{Directory, Limits, Spool};
 use plan::{DEVICES_PER_PC, PCS, ROUND, RunPlan, Twist, devices, pc_of};
-pub(super) use plan::{WORKFLOW, device_id};
 use rusqlite::params;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::PathBuf,
-    time::Duration,
 };
 
 /// The agents and their runs.
@@ -86,7 +81,7 @@ impl Nodes {
             unsuccessful: Vec::new(),
         };
         let all = (PCS.len() * DEVICES_PER_PC) as u64;
-        let ready = nodes.wait_until("SELECT count(*) FROM devices", |known| known == all).await?;
+        let ready = nodes.wait_until("SELECT count(*) FROM devices", all).await?;
         if !ready {
             return Err(io::Error::other("the agents do not find the demo's server").into());
         }
@@ -132,7 +127,7 @@ impl Nodes {
 
     /// Waits until no PC owes the summary of a run, then stops the agents.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        self.is_idle = self.wait_until("SELECT count(*) FROM pc_runs", |owed| owed == 0).await?;
+        self.is_idle = self.wait_until("SELECT count(*) FROM pc_runs", 0).await?;
         for agent in &mut self.agents {
             self.unsuccessful.extend(agent.process.stop().await?);
             self.undelivered += agent.spooled()?.len();
@@ -248,14 +243,8 @@ impl Nodes {
     }
 
     /// Repeats a statement until its number is the one wanted; false if that takes too long.
-    async fn wait_until(&self, sql: &str, is_reached: impl Fn(u64) -> bool) -> Result<bool, Failure> {
-        for _ in 0..LOOKS_MAX {
-            if is_reached(self.tables.count(sql, [])?) {
-                return Ok(true);
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
-        }
-        Ok(false)
+    async fn wait_until(&self, sql: &str, wanted: u64) -> Result<bool, Failure> {
+        until(async || Ok(self.tables.count(sql, [])? == wanted)).await
     }
 
     /// Q1, Q10, Q11, N22b: each device of each finished run ended as planned, after as many attempts. An agent that was
@@ -420,11 +409,7 @@ impl Run {
 
 /// Cancels a run; false if it ended just before.
 async fn cancel(client: &Client, id: &str) -> Result<bool, Failure> {
-    match client.post(&["api", "runs", id, "cancel"], &json!({})).await {
-        Ok(_) => Ok(true),
-        Err(ClientError::Refused { status, .. }) if status.as_u16() == 409 => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    cancelled(client.post(&["api", "runs", id, "cancel"], &json!({}))).await
 }
 
 const ROWS: &str = "SELECT id, device_id, status, attempt FROM task_devices WHERE task_id = ?1";
@@ -451,7 +436,3 @@ const RECORDED_TWICE: &str = "
 const INTERRUPTED: &str = "
     SELECT json_extract(body, '$.task_id') FROM node_events
     WHERE type = 'task_finished' AND json_extract(body, '$.error_message') = 'agent restarted'";
-
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Twenty seconds.
-const LOOKS_MAX: usize = 1000;

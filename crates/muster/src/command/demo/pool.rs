@@ -7,19 +7,15 @@
 mod job;
 mod member;
 
-use super::{
-    server::Server,
-    show::{LIAR_BANNED, MEMBER_KILLED, Show},
-    summary::{Contract, Finding},
-    tables::Tables,
-};
-use crate::{
-    client::{Client, ClientError},
-    failure::Failure,
-    reach::Reason,
-};
-use job::{Job, JobPlan};
 pub(super) use member::BUILT_IN;
+
+use super::{
+    process::cancelled,
+    server::{Server, Tables},
+    show::{Contract, Finding, LIAR_BANNED, MEMBER_KILLED, Show},
+};
+use crate::{client::Client, failure::Failure, reach::Reason};
+use job::{Job, JobPlan};
 use member::{LIAR, MEMBERS, Member, Person, VICTIM};
 use muster_proof::Receipt;
 use serde_json::{Value, json};
@@ -282,11 +278,9 @@ impl Pool {
     /// Cancels every open job, unless it ended just before.
     async fn cancel(&mut self) -> Result<(), Failure> {
         for job in self.jobs.iter_mut().filter(|job| job.ended.is_none()) {
-            match self.customer.client.delete(&["jobs", &job.id.to_string()], &Reason::default()).await {
-                Ok(_) => job.is_cancelled = true,
-                Err(ClientError::Refused { status, .. }) if status.as_u16() == 409 => {}
-                Err(error) => return Err(error.into()),
-            }
+            let id = job.id.to_string();
+            let reason = Reason::default();
+            job.is_cancelled |= cancelled(self.customer.client.delete(&["jobs", &id], &reason)).await?;
         }
         Ok(())
     }

@@ -3,11 +3,12 @@
 //! The guard is the one that agents put above their programs. It kills everything under it when the demo lets go of it,
 //! and therefore also when the demo itself is killed.
 
-use crate::failure::Failure;
+use crate::{client::ClientError, failure::Failure};
 use muster_agent::runtime::AgentError;
 use muster_coordinator::instant_now;
 use muster_worker_kit::process::base_environment;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use std::{
     fs::{self, File},
     io,
@@ -161,6 +162,28 @@ impl Drop for Guarded {
     }
 }
 
+/// Looks again and again until something holds; false if that takes half a minute.
+pub(super) async fn until(mut holds: impl AsyncFnMut() -> Result<bool, Failure>) -> Result<bool, Failure> {
+    for _ in 0..LOOKS_MAX {
+        if holds().await? {
+            return Ok(true);
+        }
+        tokio::time::sleep(BETWEEN_WAITING_LOOKS).await;
+    }
+    Ok(false)
+}
+
+/// Cancels some work; false if it ended just before.
+pub(super) async fn cancelled(
+    order: impl Future<Output = Result<Value, ClientError>>,
+) -> Result<bool, Failure> {
+    match order.await {
+        Ok(_) => Ok(true),
+        Err(ClientError::Refused { status, .. }) if status.as_u16() == 409 => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A command with flags that take a value.
 pub(super) fn arguments<const N: usize>(command: &str, flags: [(&str, String); N]) -> Vec<String> {
     let flags = flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]);
@@ -218,6 +241,8 @@ const START_MAX: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(20);
 const LOOKS_AT_END: usize = 400;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+const BETWEEN_WAITING_LOOKS: Duration = Duration::from_millis(20);
+const LOOKS_MAX: usize = 1500;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
-//! The demo's server: the real one, in this process, on a store that is thrown away.
+//! The demo's server: the real one, in this process, on a store that is thrown away; and its tables, read with plain SQL, also
+//! while the server runs.
 
 use crate::{
     assembly,
@@ -10,7 +11,9 @@ use crate::{
 };
 use muster_coordinator::Coordinator;
 use muster_http::HttpState;
+use muster_store::StoreError;
 use muster_worker_kit::http::Servers;
+use rusqlite::{Connection, OpenFlags, Params, Row, types::FromSql};
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -145,6 +148,42 @@ quarantine_after = 1000
 token_ttl_s = 604800
 ";
 
+/// A connection that can only read.
+pub(super) struct Tables(Connection);
+
+impl Tables {
+    pub(super) fn open(directory: &Path) -> Result<Self, Failure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        Connection::open_with_flags(directory.join("muster.db"), flags).map(Self).map_err(failure)
+    }
+
+    /// A statement that gives one number.
+    pub(super) fn count(&self, sql: &str, params: impl Params) -> Result<u64, Failure> {
+        let count = self.0.query_row(sql, params, |row| row.get::<_, i64>(0));
+        count.map(i64::unsigned_abs).map_err(failure)
+    }
+
+    /// A statement that gives one column.
+    pub(super) fn column<T: FromSql>(&self, sql: &str, params: impl Params) -> Result<Vec<T>, Failure> {
+        self.rows(sql, params, |row| row.get(0))
+    }
+
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Failure> {
+        let mut statement = self.0.prepare(sql).map_err(failure)?;
+        let rows = statement.query_map(params, read).map_err(failure)?;
+        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(failure)
+    }
+}
+
+fn failure(error: rusqlite::Error) -> Failure {
+    StoreError::Backend(error.to_string()).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,9 +191,9 @@ mod tests {
     #[test]
     fn callbacks_are_found_among_the_metrics() {
         let text = "# TYPE muster_http_requests counter\n\
-            muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"200\"} 12\n\
-            muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"401\"} 3\n\
-            muster_http_requests_total{route=\"/api/nodes/pull\",method=\"POST\",status=\"200\"} 4\n";
+        muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"200\"} 12\n\
+        muster_http_requests_total{route=\"/api/nodes/callback\",method=\"POST\",status=\"401\"} 3\n\
+        muster_http_requests_total{route=\"/api/nodes/pull\",method=\"POST\",status=\"200\"} 4\n";
         assert_eq!(callbacks_in(text), 12);
     }
 }

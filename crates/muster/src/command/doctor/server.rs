@@ -1,7 +1,7 @@
 //! The server and its store: does it answer, who leads, is every page of the file whole.
 
 use super::{
-    super::store_side::{Side, StoreLocation},
+    super::store_copy::{Side, StoreLocation},
     Report,
 };
 use crate::{
@@ -230,7 +230,7 @@ fn shared(place: &StoreLocation, report: &mut Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Exit;
+    use crate::{client::tests::serve, failure::Exit};
     use axum::{Json, Router, http::StatusCode, routing::get};
     use muster_store_sqlite::SqliteStore;
     use muster_worker_kit::http::Servers;
@@ -243,9 +243,7 @@ mod tests {
     }
 
     async fn exit_at(router: Router) -> Exit {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let server = serve(router).await;
         let mut report = Report::default();
         look(&Reach { server: vec![server], json: false }, &mut report).await;
         report.exit()
@@ -266,9 +264,7 @@ mod tests {
         let alerts =
             json!({"alerts": [alert(now, "PC-01 and PC-02"), alert(now - 2 * CONTESTED_MS, "long ago")]});
         let router = Router::new().route("/api/alerts", get(move || async { Json(alerts) }));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        let url = serve(router).await;
         let mut report = Report::default();
         contested(&Client::new(Servers::parse([url.as_str()]).unwrap(), None), &mut report).await;
         let told = format!("{report:?}");

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Ranges of frames that were given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FrameList(Vec<Frames>);
+pub(crate) struct FrameList(Vec<Frames>);
 
 /// From `start` up to, not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ struct Frames {
 
 /// Reasons why a text is no list of frames.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FrameListError {
+pub(crate) enum FrameListError {
     #[error("{0:?} is no frame and no range of frames; {HOW}")]
     NotFrames(String),
     #[error("the range {start}-{end} has no frame in it: it ends before {end}; {HOW}")]

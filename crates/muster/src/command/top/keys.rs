@@ -1,7 +1,7 @@
 //! Keys, and the questions that some of them open.
 
 use super::{
-    fleet::Kind,
+    snapshot::Kind,
     state::{Action, Pane, State},
 };
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};

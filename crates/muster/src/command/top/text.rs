@@ -1,9 +1,6 @@
 //! The page in plain text, and events as lines.
 
-use super::{
-    fleet::{DeviceState, Item, Node},
-    snapshot::{Overview, Snapshot},
-};
+use super::snapshot::{DeviceState, Item, Node, Overview, Snapshot};
 use crate::client::Entry;
 use serde_json::Value;
 

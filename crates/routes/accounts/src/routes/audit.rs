@@ -1,4 +1,4 @@
-//! What privileged people did (I7).
+//! The acts of privileged people (I7).
 
 use super::{page_of, refuse};
 use crate::wire::{Act, ActList};
@@ -30,22 +30,25 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
 async fn list(_: Admin, State(http): State<HttpState>, params: Params) -> Result<Json<ActList>, Problem> {
     let page = page_of(&params, &["action", "actor", "subject_contains", "after", "limit"])?;
     let text = |key| params.opt_text(key).map(str::to_owned);
-    let wanted =
-        Wanted { action: text("action"), actor: text("actor"), subject_contains: text("subject_contains") };
+    let wanted = ActFilter {
+        action: text("action"),
+        actor: text("actor"),
+        subject_contains: text("subject_contains"),
+    };
     let Page { items, next } =
         http.coordinator.read(move |store| wanted.page(store, page)).await.map_err(refuse)?;
     Ok(Json(ActList { acts: items.into_iter().map(Act::from).collect(), next }))
 }
 
-/// Which acts.
+/// Filters of the log.
 #[derive(Default)]
-struct Wanted {
+struct ActFilter {
     action: Option<String>,
     actor: Option<String>,
     subject_contains: Option<String>,
 }
 
-impl Wanted {
+impl ActFilter {
     /// Looks through the log backwards, a bounded way. No step reads more than the page lacks, so that where the last one
     /// ended is where the next page begins.
     fn page(&self, store: &dyn Reader, mut page: Cursor) -> Result<Page<AuditRecord>, StoreError> {

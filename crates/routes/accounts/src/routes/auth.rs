@@ -1,21 +1,17 @@
 //! Logins (P1).
 
-use super::{Visit, refuse};
-use crate::{
-    accounts::Accounts,
-    wire::{Credentials, Me, Token, show_roles},
-};
+use super::{Accounts, Visit, refuse};
+use crate::wire::{Credentials, Me, Token, show_roles};
 use axum::{
     Extension, Json,
     extract::State,
     http::{HeaderValue, StatusCode, header},
 };
-use muster_http::{Anyone, HttpState, Problem, schema};
+use muster_http::{Anyone, HttpState, Problem, described, schema};
 use muster_model::{
     Actor, LoginRecord, Role, Roles, UserRecord,
     ask::accounts::{Login, Logout, Refresh},
 };
-use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -128,15 +124,11 @@ fn token(http: &HttpState, accounts: &Accounts, login: &LoginRecord) -> Json<Tok
     })
 }
 
-/// Body of a login.
-struct LoginForm;
-
-impl PartialSchema for LoginForm {
-    fn schema() -> openapi::RefOr<openapi::Schema> {
+described! {
+    /// Body of a login.
+    struct LoginForm => {
         let form = schema::may(schema::object(), "grant_type", schema::one_of(&["password"]));
         let form = schema::must(form, "username", schema::matching("."));
         schema::schema(schema::must(form, "password", schema::matching(".")))
-    }
+    };
 }
-
-impl ToSchema for LoginForm {}

@@ -4,14 +4,13 @@ use super::{page, refuse, users};
 use crate::wire::{ApiKey, ApiKeyList, NewApiKey, Shape};
 use axum::{Json, extract::State, http::StatusCode};
 use muster_http::{
-    API_KEY_PREFIX, Client, HttpState, Identity, Params, PathText, Problem, api_key_hash, schema,
+    API_KEY_PREFIX, Client, HttpState, Identity, Params, PathText, Problem, api_key_hash, described, schema,
 };
 use muster_model::{
     Roles,
     ask::accounts::{AddKey, RevokeKey},
 };
 use muster_store::Page;
-use utoipa::{PartialSchema, ToSchema, openapi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -91,7 +90,7 @@ async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a new key may do: never more than the caller may now, and a key's child no more than the key.
+/// The roles of a new key: never more than the caller may now, and a key's child no more than the key.
 fn scopes_for(user: &Identity, asked: Option<Roles>) -> Result<Option<Roles>, Problem> {
     let scopes = asked.or_else(|| user.key.map(|_| user.roles));
     match scopes {
@@ -102,19 +101,15 @@ fn scopes_for(user: &Identity, asked: Option<Roles>) -> Result<Option<Roles>, Pr
     }
 }
 
-/// Body that creates a key.
-struct ApiKeyRequest;
-
-impl PartialSchema for ApiKeyRequest {
-    fn schema() -> openapi::RefOr<openapi::Schema> {
+described! {
+    /// Body that creates a key.
+    struct ApiKeyRequest => {
         let name = schema::matching(".").max_length(Some(NAME_CHARS_MAX));
         schema::schema(
             schema::must(schema::object(), "name", name).property("scopes", users::roles_or_null()),
         )
-    }
+    };
 }
-
-impl ToSchema for ApiKeyRequest {}
 
 const NAME_CHARS_MAX: usize = 120;
 

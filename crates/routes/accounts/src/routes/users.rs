@@ -1,8 +1,7 @@
 //! Users: add, list, change (P1).
 
-use super::{Visit, page, refuse};
+use super::{Accounts, Visit, page, refuse};
 use crate::{
-    accounts::Accounts,
     passwords::Password,
     wire::{Shape, USERNAME_CHARS_MAX, User, UserList},
 };
@@ -11,16 +10,13 @@ use axum::{
     extract::{FromRequestParts, State},
     http::{StatusCode, request::Parts},
 };
-use muster_http::{Admin, Anyone, HttpState, Identity, Params, PathText, Problem, schema};
+use muster_http::{Admin, Anyone, HttpState, Identity, Params, PathText, Problem, described, schema};
 use muster_model::{
     Ask, Role, Roles, UserChange, UserRecord,
     ask::accounts::{AddUser, ChangeUser},
 };
 use muster_store::Page;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{self, schema::ObjectBuilder},
-};
+use utoipa::openapi::{self, schema::ObjectBuilder};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -130,7 +126,7 @@ impl FromRequestParts<HttpState> for AdminOrThemselves {
     }
 }
 
-/// What is to be changed.
+/// Changes to a user.
 struct Patch {
     current_password: Option<Password>,
     password: Option<Password>,
@@ -175,36 +171,27 @@ async fn ask(
     Ok(Json(User::from(&*user)))
 }
 
-/// Body that creates a user.
-struct NewUser;
-
-/// Body that changes a user.
-struct UserPatch;
-
-impl PartialSchema for NewUser {
-    fn schema() -> openapi::RefOr<openapi::Schema> {
+described! {
+    /// Body that creates a user.
+    struct NewUser => {
         // Readers differ in how much of \p they know; \w is letters, digits and _ for all.
         let name =
             schema::matching(r"^(?!(admin-token|[.][.]?)$)[\w.@+-]+$").max_length(Some(USERNAME_CHARS_MAX));
         let user = schema::must(schema::object(), "username", name);
         let user = schema::must(user, "password", password());
         schema::schema(user.property("roles", roles()).required("roles"))
-    }
-}
+    };
 
-impl PartialSchema for UserPatch {
-    fn schema() -> openapi::RefOr<openapi::Schema> {
+    /// Body that changes a user.
+    struct UserPatch => {
         let or_null = |of: ObjectBuilder, kind| of.schema_type(schema::nullable(kind));
         let current = or_null(schema::matching("."), openapi::Type::String);
         let patch = schema::may(schema::object(), "current_password", current);
         let patch = schema::may(patch, "password", or_null(password(), openapi::Type::String));
         let patch = patch.property("roles", roles_or_null());
         schema::schema(schema::may(patch, "active", or_null(ObjectBuilder::new(), openapi::Type::Boolean)))
-    }
+    };
 }
-
-impl ToSchema for NewUser {}
-impl ToSchema for UserPatch {}
 
 fn password() -> ObjectBuilder {
     schema::matching(".").min_length(Some(8)).max_length(Some(1024))

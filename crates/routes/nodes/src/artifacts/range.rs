@@ -1,4 +1,4 @@
-//! Which bytes are meant: `Content-Range` of an upload, `Range` of a download.
+//! Ranges of bytes: `Content-Range` of an upload, `Range` of a download.
 
 /// A stretch of a file, from its first byte to the one after its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub(super) struct Span {
     pub(super) end: u64,
 }
 
-/// What a `Range` asks for.
+/// The bytes that a `Range` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Everything: no range, or one that is not understood.

@@ -1,20 +1,24 @@
-//! `PUT` and `HEAD` of a signed address: the address is the proof (I7), so that no token is asked for.
+//! `PUT` and `HEAD` of a signed address: the address is the proof (I7), so that no token is asked for. A body is brought to the
+//! store piece by piece: the async side reads, a thread of its own writes.
 
 use super::{
     Claim, Visit,
     link::Address,
+    phrase,
     range::{Span, read_content_range},
-    receive::{Order, receive},
 };
 use axum::{
-    Extension,
-    body::Body,
+    Extension, Json,
+    body::{Body, Bytes},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use muster_artifacts::{Progress, Proof, ProofError, StoragePath};
+use futures_util::StreamExt;
+use muster_artifacts::{Finished, Progress, Proof, ProofError, StoragePath, StoreError, Upload};
 use muster_contract_nodes::{Uploaded, UploadedPart, essence};
-use muster_http::{Deadline, Params, Problem};
+use muster_http::{Deadline, HttpState, Params, Problem};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Takes a file, whole or from where it stands on.
 ///
@@ -87,7 +91,7 @@ pub(super) async fn head(visit: Visit, address: Address) -> Result<Response, Pro
 }
 
 /// Adds what a sender needs to go on.
-pub(super) fn with_offset(mut response: Response, offset: u64, is_complete: bool) -> Response {
+fn with_offset(mut response: Response, offset: u64, is_complete: bool) -> Response {
     let headers = response.headers_mut();
     headers.insert(UPLOAD_OFFSET, HeaderValue::from(offset));
     headers.insert(UPLOAD_COMPLETE, HeaderValue::from_static(if is_complete { "?1" } else { "?0" }));
@@ -164,3 +168,163 @@ fn content_range(text: &str, size: u64) -> Result<Span, Problem> {
 const SIGNED: [&str; 5] = ["size", "type", "sha256", "expires", "signature"];
 const UPLOAD_OFFSET: HeaderName = HeaderName::from_static("upload-offset");
 const UPLOAD_COMPLETE: HeaderName = HeaderName::from_static("upload-complete");
+
+/// An upload to receive.
+#[derive(Clone, Debug)]
+struct Order {
+    claim: Claim,
+    span: Span,
+}
+
+/// The place that a body should reach.
+#[derive(Clone, Copy, Debug)]
+struct Goal {
+    end: u64,
+    /// The file ends there.
+    is_last: bool,
+}
+
+/// The end of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyEnd {
+    Whole,
+    /// The writer wants no more; it says why.
+    Refused,
+    Broken,
+    Idle,
+    Stopping,
+}
+
+/// The result of the writer.
+enum Written {
+    Finished(Finished),
+    Paused { at: u64 },
+}
+
+/// Receives a body. Whatever way it ends, what came is kept, but where it is not what was announced.
+async fn receive(
+    Visit { http, artifacts, .. }: &Visit,
+    order: Order,
+    body: Body,
+) -> Result<Response, Problem> {
+    let place = artifacts.place()?;
+    let Order { claim, span } = order.clone();
+    let begun = artifacts.with_store(move |store| Ok(store.resume(&claim, span.start))).await?;
+    let upload = match begun {
+        Ok(upload) => upload,
+        Err(error) => return Ok(refusal(&error)),
+    };
+    let (pieces, inbox) = mpsc::channel(PIECES_MAX);
+    let goal = Goal { end: span.end, is_last: span.end == order.claim.size };
+    let writing = tokio::task::spawn_blocking(move || take_in(upload, inbox, goal, place));
+    let fed = feed(http, body, pieces).await;
+    match writing.await.map_err(|error| Problem::internal(&error))? {
+        Ok(Written::Finished(finished)) => Ok(complete(&order.claim, &finished)),
+        Ok(Written::Paused { at }) => Ok(with_offset(paused(&order, fed, at), at, false)),
+        Err(error) => Ok(refusal(&error)),
+    }
+}
+
+/// Reads the body as long as pieces come. `None` tells the writer that it was whole; silence, that it was not.
+async fn feed(http: &HttpState, body: Body, pieces: mpsc::Sender<Option<Bytes>>) -> BodyEnd {
+    let feeding = async {
+        let mut body = body.into_data_stream();
+        loop {
+            let piece = match tokio::time::timeout(IDLE_MAX, body.next()).await {
+                Ok(Some(Ok(piece))) => Some(piece),
+                Ok(None) => None,
+                Ok(Some(Err(_))) => return BodyEnd::Broken,
+                Err(_) => return BodyEnd::Idle,
+            };
+            let is_last = piece.is_none();
+            if pieces.send(piece).await.is_err() {
+                return BodyEnd::Refused;
+            }
+            if is_last {
+                return BodyEnd::Whole;
+            }
+        }
+    };
+    tokio::select! {
+        fed = tokio::time::timeout(UPLOAD_MAX, feeding) => fed.unwrap_or(BodyEnd::Idle),
+        () = http.closed() => BodyEnd::Stopping,
+    }
+}
+
+/// Writes until the body ends. Blocks; holds its place among the uploads until it is through.
+fn take_in(
+    mut upload: Box<dyn Upload>,
+    mut pieces: mpsc::Receiver<Option<Bytes>>,
+    goal: Goal,
+    _place: OwnedSemaphorePermit,
+) -> Result<Written, StoreError> {
+    let is_whole = loop {
+        match pieces.blocking_recv() {
+            Some(Some(bytes)) => {
+                // The store itself refuses what goes beyond the file, and then keeps nothing of it.
+                if !goal.is_last && upload.offset() + bytes.len() as u64 > goal.end {
+                    return Err(StoreError::TooLong { size: goal.end });
+                }
+                upload.write(&bytes)?;
+            }
+            Some(None) => break true,
+            None => break false,
+        }
+    };
+    let at = upload.offset();
+    if is_whole && goal.is_last && at == goal.end {
+        return upload.finish().map(Written::Finished);
+    }
+    upload.pause()?;
+    Ok(Written::Paused { at })
+}
+
+fn complete(claim: &Claim, finished: &Finished) -> Response {
+    let status = if finished.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let storage_path = claim.path.to_string();
+    let uploaded =
+        Uploaded { storage_path, size: finished.kept.size, sha256: finished.kept.sha256.to_string() };
+    with_offset((status, Json(uploaded)).into_response(), finished.kept.size, true)
+}
+
+/// A body that did not end the file.
+fn paused(order: &Order, fed: BodyEnd, at: u64) -> Response {
+    match fed {
+        BodyEnd::Whole if at == order.span.end => {
+            let part = UploadedPart { storage_path: order.claim.path.to_string(), offset: at };
+            (StatusCode::ACCEPTED, Json(part)).into_response()
+        }
+        BodyEnd::Whole => {
+            let detail = format!("ended at byte {at} of {}; go on there", order.span.end);
+            Problem::unprocessable("", &detail).into_response()
+        }
+        BodyEnd::Idle => Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "idle",
+            "The body took too long",
+            format!("no byte came for a while; go on at byte {at}"),
+        )
+        .into_response(),
+        BodyEnd::Broken | BodyEnd::Refused => {
+            Problem::bad_request(format!("the body broke off; go on at byte {at}")).into_response()
+        }
+        BodyEnd::Stopping => Problem::busy("the server is stopping; go on when it is back").into_response(),
+    }
+}
+
+fn refusal(error: &StoreError) -> Response {
+    let response = phrase(error).into_response();
+    match error {
+        StoreError::Offset { at } => with_offset(response, *at, false),
+        _ => response,
+    }
+}
+
+/// For the next byte to come; longer than a network that changes over needs.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// For one request in all, so that nobody holds a place for ever by sending a byte now and then.
+const UPLOAD_MAX: Duration = Duration::from_secs(3600);
+
+/// Read and not yet written: enough to keep the disk busy.
+const PIECES_MAX: usize = 4;

@@ -1,17 +1,16 @@
-//! What failed of a run, and once more (Q15).
+//! Failures of a run, counted by kind, and a retry for the devices on which it failed (Q15).
 
-use super::{damaged_run, refuse, runs::ask};
+use super::{OperatorCall, damaged_run, refuse};
 use axum::{
     Json,
-    extract::{FromRequestParts, State},
-    http::{HeaderMap, StatusCode, request::Parts},
+    http::{HeaderMap, StatusCode},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use muster_contract_operations::{
-    FailureList, Retry, RetryRequest, RunState, failure_of, read_key, read_retry, show_failures,
+    FailureList, Retry, RetryRequest, RunState, failure_of, read_key, read_retry, show_failures, show_state,
 };
 use muster_coordinator::Refusal;
-use muster_http::{HttpState, JsonBody, Operator, PathText, Problem};
+use muster_http::{HttpState, JsonBody, PathText, Problem};
 use muster_model::{Actor, JobId, JobRecord, Name, TaskRecord, TaskStatus, ask::devices::ReturnToService};
 use muster_store::{Cursor, Page, Reader, StoreError, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,11 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         (status = 404, description = "There is no such run"),
     )
 )]
-async fn failures(
-    State(http): State<HttpState>,
-    _: Operator,
-    id: PathText,
-) -> Result<Json<FailureList>, Problem> {
+async fn failures(call: OperatorCall, id: PathText) -> Result<Json<FailureList>, Problem> {
     let job = id.id("run")?;
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let count = move |store: &dyn Reader| {
@@ -45,7 +40,7 @@ async fn failures(
         })?;
         Ok(found.map(|_| counts))
     };
-    let counts = http.coordinator.read(count).await.map_err(refuse)?.ok_or_else(unknown)?;
+    let counts = call.find("run", count).await?;
     Ok(Json(FailureList { failures: show_failures(counts) }))
 }
 
@@ -76,9 +71,9 @@ fn count_failure(counts: &mut BTreeMap<String, u64>, kind: &str) {
     )
 )]
 async fn retry(
-    State(http): State<HttpState>,
-    operator: Operator,
-    RetriedRun { id, headers }: RetriedRun,
+    call: OperatorCall,
+    id: PathText,
+    headers: HeaderMap,
     body: Option<JsonBody>,
 ) -> Result<(StatusCode, Json<RunState>), Problem> {
     let (id, key) = (id.id("run")?, read_key(&headers)?);
@@ -87,29 +82,28 @@ async fn retry(
         return Err(Problem::unprocessable("Idempotency-Key", "is required with return_to_service"));
     }
     let wanted = retry.clone();
-    let read = http.coordinator.read(move |store| failed(store, id, &wanted)).await.map_err(refuse)?;
-    let (job, devices) = read.ok_or_else(unknown)?;
+    let (job, devices) = call.find("run", move |store| failed(store, id, &wanted)).await?;
     check(devices.len())?;
-    let attempt_timeout = http.coordinator.settings().attempt_timeout;
+    let attempt_timeout = call.coordinator.settings().attempt_timeout;
     let meant = devices.clone();
     let mut submission = retry.submission(job, devices, attempt_timeout).ok_or_else(damaged_run)?;
     submission.key = key;
-    let actor = operator.actor();
-    let state = ask(&http, named(actor.clone(), id), submission).await?;
+    let actor = named(call.actor.clone(), id);
+    let state = call.coordinator.ask_as(&actor, submission).await.map_err(refuse)?;
     if retry.return_to_service {
-        return_all(&http, &actor, meant).await?;
+        return_all(&call, meant).await?;
     }
-    Ok((StatusCode::CREATED, Json(state)))
+    Ok((StatusCode::CREATED, Json(show_state(state.job, state.status))))
 }
 
 /// Returns those devices to service that are out of it. The run is there by now: whoever repeats the request under its key
 /// after a failure has the rest returned.
-async fn return_all(http: &HttpState, actor: &Actor, devices: BTreeSet<Name>) -> Result<(), Problem> {
+async fn return_all(call: &OperatorCall, devices: BTreeSet<Name>) -> Result<(), Problem> {
     // The note is the reason: it need not be told twice.
-    let (note, actor) = (actor.reason.clone(), Actor { reason: None, ..actor.clone() });
+    let (note, actor) = (call.actor.reason.clone(), Actor { reason: None, ..call.actor.clone() });
     let returned = devices.into_iter().map(async |lane| {
         let request = ReturnToService { lane, note: note.clone() };
-        match http.ask(actor.clone(), request).await {
+        match call.coordinator.ask_as(&actor, request).await {
             // In service already, or gone.
             Ok(()) | Err(Refusal::Rejected(_)) => Ok(()),
             Err(other) => Err(refuse(other)),
@@ -118,7 +112,7 @@ async fn return_all(http: &HttpState, actor: &Actor, devices: BTreeSet<Name>) ->
     stream::iter(returned).buffer_unordered(RETURNED_AT_ONCE).try_collect().await
 }
 
-/// Whoever tries again, with what: the audit log tells it of a submission as the reason.
+/// The actor of a retry: the audit log tells as the reason which run is tried again.
 fn named(actor: Actor, of: JobId) -> Actor {
     let reason = match &actor.reason {
         Some(reason) => format!("retry of run {of}: {reason}"),
@@ -168,25 +162,6 @@ fn each_failed(
             return Ok(());
         }
         page.after = next;
-    }
-}
-
-fn unknown() -> Problem {
-    Problem::not_found("there is no such run")
-}
-
-/// The run to retry, and the headers of the request.
-struct RetriedRun {
-    id: PathText,
-    headers: HeaderMap,
-}
-
-impl FromRequestParts<HttpState> for RetriedRun {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
-        let id = PathText::from_request_parts(parts, http).await?;
-        Ok(Self { id, headers: parts.headers.clone() })
     }
 }
 

@@ -148,14 +148,14 @@ async fn end(
     request: impl Ask<Reply = Box<TaskRecord>>,
 ) -> Result<Json<TaskDevice<String>>, Problem> {
     let task = http.ask(caller.actor(), request).await.map_err(refuse)?;
-    let config = config(http, task.id.job).await?;
+    let config = config(&http.coordinator, task.id.job).await?;
     show_task_row(*task, Some(config)).map(Json).map_err(damaged)
 }
 
 async fn rows(http: &HttpState, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDevice<String>>, Problem> {
     let mut configs = BTreeMap::<JobId, JsonText>::new();
     for job in tasks.iter().map(|task| task.id.job).collect::<BTreeSet<_>>() {
-        configs.insert(job, config(http, job).await?);
+        configs.insert(job, config(&http.coordinator, job).await?);
     }
     let row = |task: TaskRecord| {
         let config = configs.get(&task.id.job).cloned();

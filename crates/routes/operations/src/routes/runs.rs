@@ -1,19 +1,22 @@
 //! Runs: submit, list, show, cancel (Q15, Q7).
 
-use super::{listed::Closed, refuse};
+use super::OperatorCall;
 use axum::{
     Extension, Json,
-    extract::State,
     http::{HeaderMap, StatusCode},
 };
 use muster_contract_operations::{
-    NameWord, Progress, RUN_WORDS, RowCounts, RunDetail, RunFilter, RunList, RunRequest, RunState,
-    RunStatusWord, SubmittedRun, Warning, rate_since, read_key, read_run_status, read_submission, show_state,
-    show_warnings,
+    Counts, ListedRun, NameWord, Progress, RUN_WORDS, RowCounts, RunDetail, RunFilter, RunList, RunRequest,
+    RunState, RunStatusWord, SubmittedRun, Warning, count_rows, rate_since, read_key, read_run_status,
+    read_submission, show_listed, show_state, show_warnings,
 };
-use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
-use muster_model::{Actor, Ask, JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
-use muster_store::{JobFilter, Page, Reader, StoreError};
+use muster_http::{HttpState, JsonBody, Params, PathText, Problem};
+use muster_model::{JobId, JobReply, Scope, Timestamp, ask::devices::Cancel};
+use muster_store::{CountedJob, Cursor, JobFilter, Page, Reader, StoreError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -21,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(submit, list))
         .routes(routes!(show))
         .routes(routes!(cancel))
-        .layer(Extension(Closed::default()))
+        .layer(Extension(ClosedCounts::default()))
 }
 
 /// Takes a new run into its queue.
@@ -36,26 +39,26 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     )
 )]
 async fn submit(
-    State(http): State<HttpState>,
-    operator: Operator,
+    call: OperatorCall,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<SubmittedRun>), Problem> {
-    let mut submission = read_submission(&body, http.coordinator.settings().attempt_timeout)?;
+    let mut submission = read_submission(&body, call.coordinator.settings().attempt_timeout)?;
     submission.key = read_key(&headers)?;
     let scope = submission.scope.clone();
-    let state = ask(&http, operator.actor(), submission).await?;
-    Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&http, scope).await })))
+    let JobReply { job, status } = call.ask(submission).await?;
+    let state = show_state(job, status);
+    Ok((StatusCode::CREATED, Json(SubmittedRun { state, warnings: warnings(&call, scope).await })))
 }
 
-/// What the scope of a run that was taken names and nobody knows. The run stands, so trouble to find that out is no trouble
+/// Warnings about names in a run's scope that match nothing. The run stands, so trouble to find that out is no trouble
 /// for whoever submitted it.
-async fn warnings(http: &HttpState, scope: Scope) -> Vec<Warning> {
+async fn warnings(call: &OperatorCall, scope: Scope) -> Vec<Warning> {
     if scope == Scope::All {
         return Vec::new();
     }
-    let found = http.coordinator.strangers(scope.clone()).await;
-    let grace = http.coordinator.settings().offline_grace;
+    let found = call.coordinator.strangers(scope.clone()).await;
+    let grace = call.coordinator.settings().offline_grace;
     found.map(|found| show_warnings(&scope, &found, grace)).unwrap_or_default()
 }
 
@@ -74,9 +77,8 @@ async fn warnings(http: &HttpState, scope: Scope) -> Vec<Warning> {
     )
 )]
 async fn list(
-    State(http): State<HttpState>,
-    _: Operator,
-    Extension(closed): Extension<Closed>,
+    call: OperatorCall,
+    Extension(closed): Extension<ClosedCounts>,
     params: Params,
 ) -> Result<Json<RunList>, Problem> {
     params.only(&["status", "queue", "after", "limit"])?;
@@ -89,8 +91,7 @@ async fn list(
         None => None,
     };
     let filter = JobFilter { status, queue };
-    let Page { items: runs, next } =
-        http.coordinator.read(move |store| closed.page(store, &filter, &page)).await.map_err(refuse)?;
+    let Page { items: runs, next } = call.read(move |store| closed.page(store, &filter, &page)).await?;
     Ok(Json(RunList { runs, next }))
 }
 
@@ -103,10 +104,10 @@ async fn list(
         (status = 404, description = "There is no such run"),
     )
 )]
-async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<RunDetail>, Problem> {
-    let (id, now) = (id.id("run")?, http.coordinator.now());
-    let progress = http.coordinator.read(move |store| progress(store, id, now)).await.map_err(refuse)?;
-    progress.map(|progress| Json(progress.show())).ok_or_else(|| Problem::not_found("there is no such run"))
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<RunDetail>, Problem> {
+    let (id, now) = (id.id("run")?, call.coordinator.now());
+    let progress = call.find("run", move |store| progress(store, id, now)).await?;
+    Ok(Json(progress.show()))
 }
 
 /// Ends a run; what it has running is told to stop.
@@ -119,22 +120,9 @@ async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Resul
         (status = 409, description = "The run had ended before"),
     )
 )]
-async fn cancel(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-) -> Result<Json<RunState>, Problem> {
-    ask(&http, operator.actor(), Cancel { job: id.id("run")? }).await.map(Json)
-}
-
-/// Has a request about a run decided and returns the state of the run.
-pub(super) async fn ask(
-    http: &HttpState,
-    actor: Actor,
-    request: impl Ask<Reply = JobReply>,
-) -> Result<RunState, Problem> {
-    let JobReply { job, status } = http.ask(actor, request).await.map_err(refuse)?;
-    Ok(show_state(job, status))
+async fn cancel(call: OperatorCall, id: PathText) -> Result<Json<RunState>, Problem> {
+    let JobReply { job, status } = call.ask(Cancel { job: id.id("run")? }).await?;
+    Ok(Json(show_state(job, status)))
 }
 
 fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Progress>, StoreError> {
@@ -146,3 +134,56 @@ fn progress(store: &dyn Reader, id: JobId, now: Timestamp) -> Result<Option<Prog
     let targets = store.targets(&job.scope)?;
     Ok(Some(Progress { job, counts, targets, now }))
 }
+
+/// Counts of closed runs: taken when somebody first looks, since they change no more.
+#[derive(Clone, Default)]
+struct ClosedCounts(Arc<Mutex<Arc<BTreeMap<JobId, Counts>>>>);
+
+impl ClosedCounts {
+    /// A page of runs, all of it as at one moment.
+    fn page(
+        &self,
+        store: &dyn Reader,
+        filter: &JobFilter,
+        page: &Cursor,
+    ) -> Result<Page<ListedRun>, StoreError> {
+        // Held as they are: what others look at meanwhile may push some of them out.
+        let known = Arc::clone(&self.counts());
+        let Page { items, next } = store.counted_jobs(filter, page, &|id| known.contains_key(&id))?;
+        let mut fresh = Vec::new();
+        let mut show = |CountedJob { job, tasks, targets }: CountedJob| {
+            let counts = match &tasks {
+                Some(tasks) => count_rows(tasks),
+                None => known.get(&job.id).copied().unwrap_or_default(),
+            };
+            if !job.open && tasks.is_some() {
+                fresh.push((job.id, counts));
+            }
+            show_listed(job, counts, targets)
+        };
+        let items = items.into_iter().map(&mut show).collect();
+        drop(known);
+        self.keep(fresh);
+        Ok(Page { items, next })
+    }
+
+    fn keep(&self, fresh: Vec<(JobId, Counts)>) {
+        if fresh.is_empty() {
+            return;
+        }
+        let mut counts = self.counts();
+        let kept = Arc::make_mut(&mut counts);
+        kept.extend(fresh);
+        // The oldest are looked at least.
+        while kept.len() > KEPT_MAX {
+            kept.pop_first();
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Arc<BTreeMap<JobId, Counts>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Several of the longest pages.
+const KEPT_MAX: usize = 5000;

@@ -1,15 +1,14 @@
 //! Schedules: make, list, show, delete (Q17).
 
-use super::{damaged, refuse};
+use super::{OperatorCall, damaged};
 use axum::{
     Json,
-    extract::State,
     http::{HeaderMap, StatusCode},
 };
 use muster_contract_operations::{
     Schedule, ScheduleList, ScheduleRequest, ScheduleState, read_key, read_schedule, show_schedule,
 };
-use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
+use muster_http::{HttpState, JsonBody, Params, PathText, Problem};
 use muster_model::{ScheduleId, ask::schedules::Delete};
 use muster_store::Page;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -32,15 +31,14 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
     )
 )]
 async fn create(
-    State(http): State<HttpState>,
-    operator: Operator,
+    call: OperatorCall,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<ScheduleState>), Problem> {
-    let (attempt_timeout, now) = (http.coordinator.settings().attempt_timeout, http.coordinator.now());
-    let mut draft = read_schedule(&body, attempt_timeout, now)?;
+    let attempt_timeout = call.coordinator.settings().attempt_timeout;
+    let mut draft = read_schedule(&body, attempt_timeout, call.coordinator.now())?;
     draft.run.key = read_key(&headers)?;
-    let made = http.ask(operator.actor(), draft).await.map_err(refuse)?;
+    let made = call.ask(draft).await?;
     let (schedule_id, next_at) = (made.id.to_string(), made.draft.next_at.map(|at| at.0));
     Ok((StatusCode::CREATED, Json(ScheduleState { schedule_id, next_at })))
 }
@@ -58,15 +56,10 @@ async fn create(
         (status = 422, description = "A parameter has a value it cannot have"),
     )
 )]
-async fn list(
-    State(http): State<HttpState>,
-    _: Operator,
-    params: Params,
-) -> Result<Json<ScheduleList>, Problem> {
+async fn list(call: OperatorCall, params: Params) -> Result<Json<ScheduleList>, Problem> {
     params.only(&["after", "limit"])?;
     let page = params.cursor()?;
-    let Page { items, next } =
-        http.coordinator.read(move |store| store.schedules(&page)).await.map_err(refuse)?;
+    let Page { items, next } = call.read(move |store| store.schedules(&page)).await?;
     let schedules = items.into_iter().map(show_schedule).collect::<Result<_, _>>().map_err(damaged)?;
     Ok(Json(ScheduleList { schedules, next }))
 }
@@ -81,10 +74,9 @@ async fn list(
         (status = 404, description = "There is no such schedule"),
     )
 )]
-async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Result<Json<Schedule>, Problem> {
+async fn show(call: OperatorCall, id: PathText) -> Result<Json<Schedule>, Problem> {
     let id: ScheduleId = id.id("schedule")?;
-    let found = http.coordinator.read(move |store| store.schedule(id)).await.map_err(refuse)?;
-    let found = found.ok_or_else(|| Problem::not_found("there is no such schedule"))?;
+    let found = call.find("schedule", move |store| store.schedule(id)).await?;
     show_schedule(found).map(Json).map_err(damaged)
 }
 
@@ -98,11 +90,7 @@ async fn show(State(http): State<HttpState>, _: Operator, id: PathText) -> Resul
         (status = 404, description = "There is no such schedule"),
     )
 )]
-async fn delete(
-    State(http): State<HttpState>,
-    operator: Operator,
-    id: PathText,
-) -> Result<StatusCode, Problem> {
-    http.ask(operator.actor(), Delete { schedule: id.id("schedule")? }).await.map_err(refuse)?;
+async fn delete(call: OperatorCall, id: PathText) -> Result<StatusCode, Problem> {
+    call.ask(Delete { schedule: id.id("schedule")? }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

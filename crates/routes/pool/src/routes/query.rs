@@ -24,7 +24,7 @@ impl<'p> Query<'p> {
             .map_err(|problem| misfit(problem.field().unwrap_or_default(), "Extra inputs are not permitted"))
     }
 
-    /// How long to wait.
+    /// Time to wait.
     pub(super) fn wait(&self) -> Result<Duration, Problem> {
         let millis = self.integer("wait_ms", 0..=limit::WAIT_MS)?.unwrap_or_default();
         Ok(Duration::from_millis(millis.unsigned_abs()))

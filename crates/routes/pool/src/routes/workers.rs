@@ -1,14 +1,17 @@
-//! Workers: registration, lists, heartbeats (P3, P4, P5, I7).
+//! Workers: registration, lists, heartbeats; and changes to one: its key, draining, bans (P3, P4, P5, P14, I7).
 
 use super::{
     ask,
     query::{PageQuery, Query},
-    refuse,
+    refuse, worker_id,
 };
 use axum::{Json, extract::State, http::StatusCode};
-use muster_contract_pool::{HeartbeatRequest, Moment, RegisterRequest, Registered, Seen, Worker, WorkerList};
-use muster_http::{BodyBytes, HttpState, Operator, Owner, Params, Problem};
-use muster_model::{PoolWorkerRecord, UserId};
+use muster_contract_pool::{
+    HeartbeatRequest, KeyRequest, Moment, ReasonRequest, RegisterRequest, Registered, Seen, Worker,
+    WorkerList,
+};
+use muster_http::{Admin, BodyBytes, HttpState, Operator, Owner, Params, PathText, Problem};
+use muster_model::{Actor, Ask, PoolWorkerRecord, UserId, ask::pool};
 use muster_store::{Cursor, Page, Reader, StoreError};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -18,6 +21,11 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(list))
         .routes(routes!(list_all))
         .routes(routes!(heartbeat))
+        .routes(routes!(set_key))
+        .routes(routes!(drain))
+        .routes(routes!(resume))
+        .routes(routes!(ban))
+        .routes(routes!(unban))
 }
 
 /// Registers a worker of the caller's.
@@ -113,7 +121,7 @@ async fn heartbeat(
 }
 
 /// Shows a worker with its last sign of life in memory.
-pub(super) fn show(http: &HttpState, worker: PoolWorkerRecord) -> Worker {
+fn show(http: &HttpState, worker: PoolWorkerRecord) -> Worker {
     let member = http.coordinator.pool().worker(worker.id);
     Worker::of(worker, member.and_then(|member| member.last_seen()))
 }
@@ -133,4 +141,129 @@ fn all_workers(
             None => return Ok(all),
         }
     }
+}
+
+/// Gives a worker another key; results signed with the one before are refused from now on.
+#[utoipa::path(
+    put, path = "/workers/{id}/key", operation_id = "pool_set_worker_key", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    request_body = KeyRequest,
+    responses(
+        (status = 200, description = "The worker with its new key", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn set_key(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let KeyRequest { public_key } = KeyRequest::parse(&body)?;
+    let worker = worker_id(&id)?;
+    change(&http, None, pool::SetKey { worker, owner: owner.id, public_key }).await
+}
+
+/// Gives a worker no more work; what it has it may finish.
+#[utoipa::path(
+    post, path = "/workers/{id}/drain", operation_id = "pool_drain_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    responses(
+        (status = 200, description = "The worker, draining", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn drain(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+) -> Result<Json<Worker>, Problem> {
+    set_draining(&http, &id, owner.id, true).await
+}
+
+/// Gives a worker work again.
+#[utoipa::path(
+    post, path = "/workers/{id}/resume", operation_id = "pool_resume_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker")),
+    responses(
+        (status = 200, description = "The worker, no longer draining", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn resume(
+    Owner(owner): Owner,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+) -> Result<Json<Worker>, Problem> {
+    set_draining(&http, &id, owner.id, false).await
+}
+
+/// Shuts a worker out: its assignments are taken back.
+#[utoipa::path(
+    post, path = "/workers/{id}/ban", operation_id = "pool_ban_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker, whosever it is")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker, banned", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn ban(
+    admin: Admin,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
+    let worker = worker_id(&id)?;
+    change(&http, Some(admin.actor()), pool::Ban { worker, reason }).await
+}
+
+/// Lets a worker in again and forgives its dissents.
+#[utoipa::path(
+    post, path = "/workers/{id}/unban", operation_id = "pool_unban_worker", tag = "pool workers",
+    security(("user" = [])),
+    params(("id" = String, Path, description = "The worker, whosever it is")),
+    request_body = ReasonRequest,
+    responses(
+        (status = 200, description = "The worker, no longer banned", body = Worker),
+        (status = 404, description = "Worker not found"),
+    )
+)]
+async fn unban(
+    admin: Admin,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<Worker>, Problem> {
+    let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
+    let worker = worker_id(&id)?;
+    change(&http, Some(admin.actor()), pool::Unban { worker, reason }).await
+}
+
+async fn set_draining(
+    http: &HttpState,
+    id: &str,
+    owner: UserId,
+    draining: bool,
+) -> Result<Json<Worker>, Problem> {
+    let worker = worker_id(id)?;
+    change(http, None, pool::Drain { worker, owner: Some(owner), draining }).await
+}
+
+/// Changes a worker and shows it.
+async fn change(
+    http: &HttpState,
+    actor: Option<Actor>,
+    request: impl Ask<Reply = Box<PoolWorkerRecord>>,
+) -> Result<Json<Worker>, Problem> {
+    let worker = ask(http, actor, request).await?;
+    // The engine does not keep the texts that only people read.
+    let id = worker.id;
+    let stored = http.coordinator.read(move |reader| reader.pool_worker(id)).await.map_err(refuse)?;
+    Ok(Json(show(http, stored.unwrap_or(*worker))))
 }

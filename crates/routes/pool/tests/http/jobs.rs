@@ -5,7 +5,7 @@ use axum::body::Body;
 use muster_model::Role;
 use serde_json::{Value, json};
 
-async fn create(world: &World, token: &str, (key, body): (&str, &str)) -> Answer {
+async fn create(world: &World, token: &str, key: &str, body: &str) -> Answer {
     let route = if body.contains("\"jobs\"") { "POST /jobs/batch" } else { "POST /jobs" };
     let request = request(route, token).header("Idempotency-Key", key);
     world.send(request.body(Body::from(body.to_owned())).unwrap()).await
@@ -110,19 +110,19 @@ async fn a_replay_is_answered_as_the_first_was() {
     let world = World::new().await;
     let (ana, bob) = (world.client("ana").await, world.client("bob").await);
     let body = r#"{"payload": {"n": 1.0}, "priority": 3}"#;
-    let first = create(&world, &ana.token, ("order-7", body)).await;
+    let first = create(&world, &ana.token, "order-7", body).await;
     assert_eq!(first.status, 201);
     world.pass(5).await;
     world.call("DELETE /jobs/1", &ana.token, Value::Null).await;
     let world = world.reborn().await;
     for again in [body, r#"{"priority":3,"payload":{"n":1.0}}"#] {
-        let replay = create(&world, &ana.token, ("order-7", again)).await;
+        let replay = create(&world, &ana.token, "order-7", again).await;
         assert_eq!((replay.status, &replay.text), (201, &first.text));
     }
-    let other = create(&world, &ana.token, ("order-7", r#"{"payload": {"n": 2}}"#)).await;
+    let other = create(&world, &ana.token, "order-7", r#"{"payload": {"n": 2}}"#).await;
     assert_eq!(other.status, 409);
-    assert_eq!(create(&world, &bob.token, ("order-7", body)).await.body["id"], 2);
-    assert_eq!(create(&world, &ana.token, ("", body)).await.status, 422);
+    assert_eq!(create(&world, &bob.token, "order-7", body).await.body["id"], 2);
+    assert_eq!(create(&world, &ana.token, "", body).await.status, 422);
 }
 
 /// P18: all or none, in order; a replay is answered alike; a key of one route is not one of the other.
@@ -131,11 +131,11 @@ async fn a_batch_is_all_or_none() {
     let world = World::new().await;
     let client = world.client("c").await;
     let body = r#"{"jobs": [{"payload": 1}, {"payload": 2, "priority": 9}]}"#;
-    let taken = create(&world, &client.token, ("k", body)).await;
+    let taken = create(&world, &client.token, "k", body).await;
     let expected = r#"{"jobs":[{"id":1,"status":"queued"},{"id":2,"status":"queued"}]}"#;
     assert_eq!((taken.status, &*taken.text), (201, expected));
-    assert_eq!(create(&world, &client.token, ("k", body)).await.text, expected);
-    assert_eq!(create(&world, &client.token, ("k", r#"{"payload": 1}"#)).await.status, 409);
+    assert_eq!(create(&world, &client.token, "k", body).await.text, expected);
+    assert_eq!(create(&world, &client.token, "k", r#"{"payload": 1}"#).await.status, 409);
     let wrong = world.call("POST /jobs/batch", &client.token, json!({"jobs": [{"payload": 1}, {}]})).await;
     assert_eq!(wrong.status, 422);
     assert_eq!(world.get("/jobs", &client).await.body["jobs"].as_array().unwrap().len(), 2);

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod access;
-mod description;
 mod golden;
 mod jobs;
 mod leases;

@@ -1,16 +1,19 @@
 //! Reads everything and writes it down in canonical JSON, part by part.
+//!
+//! A row has only texts, whole numbers, truth values and null, and ratios: everybody writes those in the same letters.
 
-use super::{moment::Moment, row};
-use crate::pages::pages;
+use super::moment::Moment;
+use muster_contract_simulation::{count_workers, state_word};
 use muster_model::{
-    ChunkState, EntryId, FrameTaskRecord, FrameTaskStatus, Name, RendererView, SessionId, SessionRecord,
+    ChunkRecord, ChunkState, EntryId, FrameTaskId, FrameTaskRecord, FrameTaskStatus, IdRange, Name,
+    QuarantineRecord, Ratio, RendererRecord, RendererView, ReplayRecord, SessionId, SessionRecord,
     StatusView, Timestamp,
 };
-use muster_store::{Reader, StoreError};
+use muster_store::{Reader, StoreError, pages};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// What memory knows beyond the store.
+/// The facts that only memory knows.
 pub(super) struct Live {
     pub(super) status: StatusView,
     pub(super) renderers: Vec<RendererView>,
@@ -39,7 +42,7 @@ pub(super) fn gather(reader: &dyn Reader, live: &Live) -> Result<String, StoreEr
         &json!({"nextRangeStart": farm.next_id, "nextChunkId": farm.next_chunk, "chunkSize": live.chunk_size,
             "retiredChunks": retired}),
     );
-    parts.whole("metricsSnapshot", &row::metrics(&live.status));
+    parts.whole("metricsSnapshot", &metrics(&live.status));
     Ok(parts.close())
 }
 
@@ -52,7 +55,7 @@ struct Parts {
     results_left: usize,
 }
 
-/// What became of all granted ids, by number.
+/// The states of all granted ids, by number.
 type Chunks = BTreeMap<u64, ChunkState>;
 
 impl Parts {
@@ -61,16 +64,13 @@ impl Parts {
         self.lists.entry("workers").or_default();
         let views: HashMap<&Name, &RendererView> = views.iter().map(|view| (&view.id, view)).collect();
         let mut fit = HashSet::new();
-        pages(
-            |page| reader.renderers(page),
-            |worker| {
-                let view = views.get(&worker.id).copied();
-                self.item("workers", &row::worker(&worker, view));
-                if view.map_or(worker.state, |view| view.state).may_work() {
-                    fit.insert(worker.id);
-                }
-            },
-        )?;
+        for worker in pages(PAGE_ITEMS, |page| reader.renderers(page)).all()? {
+            let view = views.get(&worker.id).copied();
+            self.item("workers", &worker_row(&worker, view));
+            if view.map_or(worker.state, |view| view.state).may_work() {
+                fit.insert(worker.id);
+            }
+        }
         Ok(fit)
     }
 
@@ -80,7 +80,9 @@ impl Parts {
             self.lists.entry(name).or_default();
         }
         let mut ids: Vec<SessionId> = Vec::new();
-        pages(|page| reader.sessions(None, page), |session| ids.push(session.id))?;
+        for sessions in pages(PAGE_ITEMS, |page| reader.sessions(None, page)) {
+            ids.extend(sessions?.into_iter().map(|session| session.id));
+        }
         let mut chunks = Chunks::new();
         for id in ids.iter().rev() {
             if let Some(moment) = Moment::read(reader, id, fit)? {
@@ -93,7 +95,7 @@ impl Parts {
 
     fn session(&mut self, reader: &dyn Reader, moment: &Moment) -> Result<(), StoreError> {
         let session = &moment.session;
-        self.item("sessions", &row::session(session));
+        self.item("sessions", &session_row(session));
         let mut next = 0;
         for task in &moment.tasks {
             self.uncut(session, next, task.id.start);
@@ -101,8 +103,8 @@ impl Parts {
             self.task(reader, session, task)?;
         }
         self.uncut(session, next, session.total_frames);
-        moment.chunks.iter().for_each(|chunk| self.item("chunks", &row::chunk(chunk)));
-        moment.replays.iter().for_each(|replay| self.item("replays", &row::replay(replay)));
+        moment.chunks.iter().for_each(|chunk| self.item("chunks", &chunk_row(chunk)));
+        moment.replays.iter().for_each(|replay| self.item("replays", &replay_row(replay)));
         Ok(())
     }
 
@@ -114,17 +116,17 @@ impl Parts {
     ) -> Result<(), StoreError> {
         let mut result = None;
         if task.status == FrameTaskStatus::Completed {
-            self.item("manifestFragments", &json!(row::fragment_path(session, task)));
+            self.item("manifestFragments", &json!(fragment_path(session, task)));
             result = self.result(reader, task)?;
         }
         // What ended with its session holds nothing any more.
         if task.status != FrameTaskStatus::Cancelled {
-            self.item("tasks", &row::task(task, result.as_deref()));
+            self.item("tasks", &task_row(task, result.as_deref()));
         }
         Ok(())
     }
 
-    /// What a worker handed in beside its fragment, as long as there is room: the fragment alone makes the manifest.
+    /// The result that a worker submitted beside its fragment, as long as there is room: the fragment alone makes the manifest.
     fn result(
         &mut self,
         reader: &dyn Reader,
@@ -142,25 +144,23 @@ impl Parts {
     /// A stretch that was not cut yet; one of a session that has ended never will be.
     fn uncut(&mut self, session: &SessionRecord, start: u64, end: u64) {
         if start < end && !session.status.is_ended() {
-            self.item("tasks", &row::uncut(&session.id, start, end));
+            self.item("tasks", &uncut_row(&session.id, start, end));
         }
     }
 
-    /// What is set apart, but for the files of ids that were retired after their range was read: they are in use here.
+    /// Entries of the quarantine, but for the files of ids that were retired after their range was read: they are in use here.
     fn quarantine(&mut self, reader: &dyn Reader, chunks: &Chunks) -> Result<(), StoreError> {
         self.lists.entry("quarantine").or_default();
         let in_use = |id: &EntryId| match id {
             EntryId::Chunk(chunk) => chunks.get(chunk).is_some_and(|state| *state != ChunkState::Retired),
             EntryId::Worker(..) => false,
         };
-        pages(
-            |page| reader.quarantine(page),
-            |entry| {
-                if !in_use(&entry.id) {
-                    self.item("quarantine", &row::entry(&entry));
-                }
-            },
-        )
+        for entries in pages(PAGE_ITEMS, |page| reader.quarantine(page)) {
+            let entries = entries?;
+            let apart = entries.iter().filter(|entry| !in_use(&entry.id));
+            apart.for_each(|entry| self.item("quarantine", &entry_row(entry)));
+        }
+        Ok(())
     }
 
     fn whole(&mut self, name: &'static str, value: &Value) {
@@ -184,8 +184,157 @@ impl Parts {
     }
 }
 
-/// What all results together may take: a checkpoint is made in memory.
+/// A worker.
+fn worker_row(record: &RendererRecord, view: Option<&RendererView>) -> Value {
+    let task = view.and_then(|view| view.tasks.first());
+    json!({
+        "workerId": record.id.as_str(),
+        "state": view.map_or(record.state.as_str(), |view| state_word(view.state, view.zombie)),
+        "stateSince": record.state_since.0,
+        "lastHeartbeat": millis(view.and_then(|view| view.last_heartbeat).or(record.last_heartbeat)),
+        "currentTask": task.map(|task| task.id.to_string()),
+        "frameRange": task.map(|task| [task.range.start, task.range.end]),
+        "queueRatio": view.map(|view| ratio(view.queue_ratio)),
+        "lastFrame": view.and_then(|view| view.last_frame),
+        "tokenHash": crate::output::hex(&record.token_hash),
+        "endpoint": record.endpoint,
+        "slots": record.slots,
+        "failures": record.failures.iter().map(|at| at.0).collect::<Vec<_>>(),
+        "losses": record.losses.iter().map(|at| at.0).collect::<Vec<_>>(),
+        "lastCompletedAt": millis(record.last_completed),
+        "removal": record.removal.map(|removal| removal.as_str()),
+        "removedFrom": record.removed_from.iter().map(|session| session.as_str()).collect::<Vec<_>>(),
+        "registeredAt": record.registered_at.0,
+        "registration": record.description,
+    })
+}
+
+/// A session. Its body is a text within the text: what is in it is not ours, and its numbers may be written in any way.
+fn session_row(record: &SessionRecord) -> Value {
+    json!({
+        "sessionId": record.id.as_str(),
+        "status": record.status.as_str(),
+        "totalFrames": record.total_frames,
+        "framesPerTask": record.frames_per_task,
+        "qualityMode": if record.strict { "strict" } else { "relaxed" },
+        "outputDirectory": record.output,
+        "completedFrames": record.completed_frames,
+        "failedFrames": record.failed_frames,
+        "createdAt": record.created_at.0,
+        "endedAt": millis(record.ended_at),
+        "error": record.error,
+        "digest": format!("{:032x}", record.digest.0),
+        "body": record.body,
+    })
+}
+
+/// A range that was cut, and what was handed in for it: like the body of a session, a text within the text.
+fn task_row(record: &FrameTaskRecord, result: Option<&str>) -> Value {
+    json!({
+        "taskId": record.id.to_string(),
+        "sessionId": record.id.session.as_str(),
+        "frameRange": [record.id.start, record.end],
+        "globalIdChunk": ids(record.ids),
+        "status": record.status.as_str(),
+        "attempt": record.attempt,
+        "failures": record.failures,
+        "losses": record.losses,
+        "losers": record.losers.iter().map(|worker| worker.as_str()).collect::<Vec<_>>(),
+        "workerId": record.worker.as_str(),
+        "createdAt": record.created_at.0,
+        "grantedAt": record.granted_at.0,
+        "confirmedAt": millis(record.confirmed_at),
+        "endedAt": millis(record.ended_at),
+        "droppedFrames": record.dropped,
+        "digest": record.digest.map(|digest| format!("{:032x}", digest.0)),
+        "error": record.error,
+        "result": result,
+    })
+}
+
+/// A stretch that was not cut yet.
+fn uncut_row(session: &SessionId, start: u64, end: u64) -> Value {
+    let id = FrameTaskId { session: session.clone(), start };
+    json!({
+        "taskId": id.to_string(),
+        "sessionId": session.as_str(),
+        "frameRange": [start, end],
+        "globalIdChunk": null,
+        "status": "pending",
+        "attempt": 0,
+    })
+}
+
+/// Granted ids.
+fn chunk_row(record: &ChunkRecord) -> Value {
+    json!({
+        "chunkId": record.ids.chunk,
+        "range": [record.ids.start, record.ids.end],
+        "taskId": record.task.to_string(),
+        "workerId": record.worker.as_str(),
+        "attempt": record.attempt,
+        "state": record.state.as_str(),
+        "reason": record.reason,
+        "at": record.at.0,
+    })
+}
+
+/// A range that was given out anew.
+fn replay_row(record: &ReplayRecord) -> Value {
+    json!({
+        "sessionId": record.session.as_str(),
+        "frameRange": [record.range.start, record.range.end],
+        "retiredChunkId": record.retired,
+        "newChunkId": record.new,
+        "at": record.at.0,
+    })
+}
+
+/// An entry of the quarantine.
+fn entry_row(record: &QuarantineRecord) -> Value {
+    json!({
+        "id": record.id.to_string(),
+        "sessionId": record.session.as_str(),
+        "outputDirectory": record.output,
+        "workerId": record.worker.as_str(),
+        "moved": record.moved,
+        "files": record.files,
+        "confirmed": record.confirmed,
+        "at": record.at.0,
+    })
+}
+
+/// The path of a completed range's fragment, relative to the output root (S21).
+pub(super) fn fragment_path(session: &SessionRecord, task: &FrameTaskRecord) -> String {
+    format!("{}/meta/manifest_fragment_{}_{}.json", session.output, task.worker, task.ids.chunk)
+}
+
+/// The figures of the whole installation.
+fn metrics(status: &StatusView) -> Value {
+    json!({
+        "workers": count_workers(status),
+        "queueDepthSummary": ratio(status.queue_depth),
+        "liveTasks": status.live,
+        "returnedTasks": status.returned,
+    })
+}
+
+fn ids(ids: IdRange) -> Value {
+    json!({"chunkId": ids.chunk, "range": [ids.start, ids.end]})
+}
+
+/// To four digits: smaller numbers are written in one way by some and in another by others.
+fn ratio(ratio: Ratio) -> f64 {
+    f64::from((ratio.0 + 50) / 100) / 10_000.0
+}
+
+fn millis(at: Option<Timestamp>) -> Option<i64> {
+    at.map(|at| at.0)
+}
+
+/// The limit of all results together: a checkpoint is made in memory.
 const RESULT_BYTES_MAX: usize = 64 << 20;
+pub(super) const PAGE_ITEMS: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -202,5 +351,20 @@ mod tests {
         let text = parts.close();
         assert_eq!(text, r#"{"a":[1,{"x":null}],"b":{"a":"ä\u0001","z":1},"c":[]}"#);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap().to_string(), text);
+    }
+
+    /// S20: ratios are written in letters that Python writes too.
+    #[test]
+    fn ratios_are_short() {
+        for (millionths, text) in [
+            (0, "0.0"),
+            (50, "0.0001"),
+            (49, "0.0"),
+            (850_000, "0.85"),
+            (999_999, "1.0"),
+            (4_000_000_000, "4000.0"),
+        ] {
+            assert_eq!(json!(ratio(Ratio(millionths))).to_string(), text);
+        }
     }
 }

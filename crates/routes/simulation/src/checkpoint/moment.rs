@@ -3,11 +3,11 @@
 //! Each read sees one state, the next a later one. So what grants ids is read first, the ranges after it, and the ranges
 //! have the last word about their ids: what is written down fits together and can be restored.
 
-use crate::pages::pages;
+use super::gather::PAGE_ITEMS;
 use muster_model::{
     ChunkRecord, ChunkState, FrameTaskRecord, FrameTaskStatus, Name, ReplayRecord, SessionId, SessionRecord,
 };
-use muster_store::{ChunkFilter, Reader, StoreError};
+use muster_store::{ChunkFilter, Reader, StoreError, pages};
 use std::collections::{BTreeMap, HashSet};
 
 /// A session with everything that is of it.
@@ -29,11 +29,10 @@ impl Moment {
     ) -> Result<Option<Self>, StoreError> {
         loop {
             let Some(before) = reader.session(id)? else { return Ok(None) };
-            let (mut chunks, mut tasks, mut replays) = (Vec::new(), Vec::new(), Vec::new());
             let filter = ChunkFilter { state: None, session: Some(id.clone()) };
-            pages(|page| reader.chunks(&filter, page), |chunk| chunks.push(chunk))?;
-            pages(|page| reader.frame_tasks(id, page), |task| tasks.push(task))?;
-            pages(|page| reader.replays(id, page), |replay| replays.push(replay))?;
+            let chunks = pages(PAGE_ITEMS, |page| reader.chunks(&filter, page)).all()?;
+            let tasks = pages(PAGE_ITEMS, |page| reader.frame_tasks(id, page)).all()?;
+            let replays = pages(PAGE_ITEMS, |page| reader.replays(id, page)).all()?;
             let Some(session) = reader.session(id)? else { return Ok(None) };
             // One that has ended changes no more: at most one more round.
             if session.status.is_ended() == before.status.is_ended() {
@@ -82,7 +81,7 @@ fn settle(chunk: &mut ChunkRecord, task: Option<&FrameTaskRecord>) {
     chunk.state = state;
 }
 
-/// What a range makes of the ids of its last attempt. A range that the manifest skips keeps its fragment (S23b).
+/// The state of the ids of a range's last attempt. A range that the manifest skips keeps its fragment (S23b).
 pub(super) fn state_of_ids(task: &FrameTaskRecord) -> ChunkState {
     match task.status {
         FrameTaskStatus::Assigned | FrameTaskStatus::Running => ChunkState::Live,

@@ -1,31 +1,19 @@
 //! The files that tell of a session as a whole: read from the store, page by page, and written (S21).
 
 use super::{Runner, Trouble, Wish};
-use crate::{
-    output::{AcceptedRange, OutputError, SessionFiles},
-    pages::{pages, small_pages},
-};
+use crate::output::{AcceptedRange, OutputError, SessionFiles};
 use muster_manifest::{GivenUpRange, MergeReport};
 use muster_model::{
-    FrameRange, FrameTaskId, FrameTaskRecord, FrameTaskStatus, SessionId, SessionRecord, SkippedRange,
-    ask::frames::Merged,
+    FrameRange, FrameTaskId, FrameTaskStatus, SessionId, SessionRecord, SkippedRange, ask::frames::Merged,
 };
-use muster_store::{Reader, StoreError};
+use muster_store::{Reader, StoreError, pages};
 use std::collections::{HashMap, HashSet};
 
-/// What the store knows of a session.
-struct Known {
+/// A session as the store has it.
+struct StoredSession {
     files: SessionFiles,
     /// All frames are done or given up and it has not ended: its manifest is due.
     is_mergeable: bool,
-}
-
-/// What became of a merge that was wanted.
-enum Merge {
-    /// A range was given out anew, or the session has ended.
-    NotDue,
-    /// The manifest is there, without these ranges.
-    Written { skipped: Vec<SkippedRange> },
 }
 
 impl Runner {
@@ -37,7 +25,7 @@ impl Runner {
         while let Some(wish) = self.sessions.take(&session) {
             if let Some(mark) = wish.merge {
                 let merged = self.persist("write a manifest", wish.epoch, || self.merge(&session)).await;
-                if let Some(Merge::Written { skipped }) = merged {
+                if let Some(Some(skipped)) = merged {
                     self.tell(Merged { session: session.clone(), mark, skipped }).await;
                 }
             } else {
@@ -54,11 +42,12 @@ impl Runner {
         }
     }
 
-    /// Writes the manifest, and puts the frames together (S21, S26c).
-    async fn merge(&self, session: &SessionId) -> Result<Merge, Trouble> {
+    /// Writes the manifest, and puts the frames together (S21, S26c). Returns the ranges that the manifest leaves out;
+    /// `None` if it is not due: a range was given out anew, or the session has ended.
+    async fn merge(&self, session: &SessionId) -> Result<Option<Vec<SkippedRange>>, Trouble> {
         let _place = self.writers.acquire().await;
         let Some(known) = self.read_session(session).await?.filter(|known| known.is_mergeable) else {
-            return Ok(Merge::NotDue);
+            return Ok(None);
         };
         let mut accepted = self.read_accepted(&known.files).await?;
         let (files, ranges) = (known.files.clone(), accepted.clone());
@@ -69,7 +58,7 @@ impl Runner {
         let skipped = skipped_ranges(session, &report, &accepted);
         let out: HashSet<u64> = skipped.iter().map(|range| range.chunk).collect();
         accepted.retain(|chunk, _| !out.contains(chunk));
-        if self.assembles {
+        if self.simulation.0.settings.assemble {
             match self.on_disk(move |root| root.assemble(&known.files, &accepted)).await {
                 // The frames are delivered all the same: the chunks have them. A session must not wait for ever.
                 Err(Trouble::Output(error)) => {
@@ -78,47 +67,44 @@ impl Runner {
                 assembled => _ = assembled?,
             }
         }
-        Ok(Merge::Written { skipped })
+        Ok(Some(skipped))
     }
 
-    async fn read_session(&self, session: &SessionId) -> Result<Option<Known>, Trouble> {
+    async fn read_session(&self, session: &SessionId) -> Result<Option<StoredSession>, Trouble> {
         let id = session.clone();
         let read = move |reader: &dyn Reader| {
             let Some(record) = reader.session(&id)? else { return Ok(None) };
-            let mut replays = Vec::new();
-            pages(|page| reader.replays(&id, page), |replay| replays.push(replay))?;
+            let replays = pages(PAGE_ITEMS, |page| reader.replays(&id, page)).all()?;
             let settled_frames = record.completed_frames + record.failed_frames;
             let is_mergeable = !record.status.is_ended() && settled_frames == record.total_frames;
             let given_up = read_given_up(reader, &record)?;
             let (output, total_frames) = (record.output, record.total_frames);
-            Ok(Some(Known {
+            Ok(Some(StoredSession {
                 files: SessionFiles { session: id, output, total_frames, replays, given_up },
                 is_mergeable,
             }))
         };
-        Ok(self.coordinator.read(read).await?)
+        Ok(self.coordinator().read(read).await?)
     }
 
     /// Reads whose fragment counts for each chunk, and writes `completions.jsonl` meanwhile: all results together may be
     /// more than memory holds.
     async fn read_accepted(&self, files: &SessionFiles) -> Result<HashMap<u64, AcceptedRange>, Trouble> {
-        let (files, root, coordinator) = (files.clone(), self.root.clone(), self.coordinator.clone());
+        let (files, root, coordinator) =
+            (files.clone(), self.simulation.0.output.clone(), self.coordinator().clone());
         let read = move |reader: &dyn Reader| {
             let mut accepted = HashMap::new();
             let mut written = root.begin_completions();
             let mut failed: Option<OutputError> = None;
-            small_pages(
-                |page| reader.frame_results(&files.session, page),
-                |task| {
-                    if task.status != FrameTaskStatus::Completed {
-                        return;
-                    }
+            for tasks in pages(RESULTS_PAGE_ITEMS, |page| reader.frame_results(&files.session, page)) {
+                for task in tasks?.into_iter().filter(|task| task.status == FrameTaskStatus::Completed) {
                     if let (Ok(completions), Some(result)) = (&mut written, &task.result) {
                         failed = failed.take().or(completions.add(task.ids.chunk, result).err());
                     }
-                    accepted.insert(task.ids.chunk, accepted_range(task));
-                },
-            )?;
+                    let range = FrameRange { start: task.id.start, end: task.end };
+                    accepted.insert(task.ids.chunk, AcceptedRange { worker: task.worker, range });
+                }
+            }
             let written = failed.map_or(written, Err);
             let shown = written.and_then(|written| {
                 // All servers share the files: whoever does not lead any more leaves them alone.
@@ -126,30 +112,24 @@ impl Runner {
             });
             Ok((accepted, shown))
         };
-        let (accepted, shown) = self.coordinator.read(read).await?;
+        let (accepted, shown) = self.coordinator().read(read).await?;
         shown?.map(|()| accepted).ok_or(Trouble::MayBeOver)
     }
-}
-
-fn accepted_range(task: FrameTaskRecord) -> AcceptedRange {
-    let range = FrameRange { start: task.id.start, end: task.end };
-    AcceptedRange { worker: task.worker, range }
 }
 
 /// The frames that were given up, with the reason. Most sessions have none, and are not read through.
 fn read_given_up(reader: &dyn Reader, record: &SessionRecord) -> Result<Vec<GivenUpRange>, StoreError> {
     let mut given_up = Vec::new();
-    if record.failed_frames > 0 {
-        pages(
-            |page| reader.frame_tasks(&record.id, page),
-            |task| {
-                let frame_range = muster_manifest::FrameRange::new(task.id.start, task.end);
-                if let (FrameTaskStatus::Failed, Some(frame_range)) = (task.status, frame_range) {
-                    let reason = task.error.map_or_else(|| "failed".to_owned(), Into::into);
-                    given_up.push(GivenUpRange { frame_range, reason });
-                }
-            },
-        )?;
+    if record.failed_frames == 0 {
+        return Ok(given_up);
+    }
+    for tasks in pages(PAGE_ITEMS, |page| reader.frame_tasks(&record.id, page)) {
+        for task in tasks?.into_iter().filter(|task| task.status == FrameTaskStatus::Failed) {
+            if let Some(frame_range) = muster_manifest::FrameRange::new(task.id.start, task.end) {
+                let reason = task.error.map_or_else(|| "failed".to_owned(), Into::into);
+                given_up.push(GivenUpRange { frame_range, reason });
+            }
+        }
     }
     Ok(given_up)
 }
@@ -169,3 +149,7 @@ fn skipped_ranges(
     };
     report.skipped.iter().filter_map(range).collect()
 }
+
+const PAGE_ITEMS: u32 = 1000;
+/// Few at a time: each result may be as large as a request body.
+const RESULTS_PAGE_ITEMS: u32 = 16;

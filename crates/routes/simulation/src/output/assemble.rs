@@ -4,19 +4,15 @@
 //! again puts right what has changed since: a chunk that was rendered again replaces the files of the one before.
 
 use super::{
-    OutputRoot, crash,
-    directory::Directory,
-    error::{OutputError, PathFault},
+    OutputError, OutputRoot, PathFault,
+    directory::{Directory, EntryName},
     fragment::CHUNKS,
     part::Parts,
     session::{AcceptedRange, SessionFiles},
 };
 use muster_manifest::FragmentName;
 use muster_model::FrameRange;
-use rustix::{
-    fs::{self, AtFlags, FileType},
-    io::Errno,
-};
+use rustix::{fs::FileType, io::Errno};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     ffi::{OsStr, OsString},
@@ -30,9 +26,9 @@ struct FrameFile<'a> {
     directory: usize,
     /// Its name there.
     name: &'a str,
-    /// What stands before the number: the directories of the chunk that lead to it, and the letters before it.
+    /// The text before the number: the directories of the chunk that lead to it, and the letters before it.
     before: String,
-    /// What stands behind the number.
+    /// The text behind the number.
     after: &'a str,
 }
 
@@ -81,13 +77,6 @@ struct Assembly<'a> {
     count: u64,
 }
 
-/// A file of a chunk.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    directory: &'a Directory,
-    name: &'a str,
-}
-
 impl Assembly<'_> {
     fn add_chunk(&mut self, directory: &Directory, range: FrameRange) -> Result<(), OutputError> {
         let mut chunk = ChunkFiles::default();
@@ -97,7 +86,7 @@ impl Assembly<'_> {
                 self.stale.remove(OsStr::new(&name));
                 let below = chunk.open(directory, file.directory);
                 let brought = below.and_then(|below| match &below {
-                    Some(directory) => self.bring_in(Source { directory, name: file.name }, &name),
+                    Some(directory) => self.bring_in(directory.entry(file.name), &name),
                     None => Ok(false),
                 });
                 match brought {
@@ -111,8 +100,8 @@ impl Assembly<'_> {
     }
 
     /// Gives a file a name among the frames; false if it is no plain file (any more).
-    fn bring_in(&self, source: Source<'_>, name: &str) -> Result<bool, OutputError> {
-        let plain = |directory: &Directory, name: &str| {
+    fn bring_in(&self, source: EntryName<'_>, name: &str) -> Result<bool, OutputError> {
+        let plain = |directory: &Directory, name: &OsStr| {
             directory.look(name).map(|seen| seen.filter(|seen| seen.kind == FileType::RegularFile))
         };
         let Some(ours) = plain(source.directory, source.name)? else { return Ok(false) };
@@ -124,10 +113,11 @@ impl Assembly<'_> {
             Some(_) => self.frames.remove(name)?,
             None => {}
         }
-        let (from, to) = (source.directory.handle(), self.frames.handle());
-        match crash::step().and_then(|()| fs::linkat(from, source.name, to, name, AtFlags::empty())) {
+        match source.link(self.frames.entry(name)) {
             // What a worker put in the file's place meanwhile is not shown.
-            Ok(()) if plain(&self.frames, name)?.is_none() => self.frames.remove(name).map(|()| false),
+            Ok(()) if plain(&self.frames, OsStr::new(name))?.is_none() => {
+                self.frames.remove(name).map(|()| false)
+            }
             Ok(()) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
             Err(Errno::XDEV | Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
@@ -137,7 +127,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn copy(&self, source: Source<'_>, name: &str) -> Result<bool, OutputError> {
+    fn copy(&self, source: EntryName<'_>, name: &str) -> Result<bool, OutputError> {
         let Some(mut file) = source.directory.file(source.name)? else { return Ok(false) };
         let mut part = self.parts.begin()?;
         let mut buffer = vec![0; BUFFER_BYTES];
@@ -238,7 +228,7 @@ fn split_at_frame(name: &str, range: FrameRange) -> Option<(u64, &str, &str)> {
     best.map(|(digits, frame, start)| (frame, &name[..start], &name[start + digits..]))
 }
 
-/// What the files of one frame are called: the number with the file's own ending; several keep what follows the number, and
+/// Names the files of one frame: the number with the file's own ending; several keep what follows the number, and
 /// where that is the same, what stands before it too.
 fn names_of(frame: u64, files: &[FrameFile<'_>]) -> Vec<String> {
     if let [file] = files {
@@ -273,7 +263,7 @@ fn ending(after: &str) -> &str {
     }
 }
 
-/// Whether a name is one that is given here.
+/// Returns true if a name is one that is given here.
 fn is_ours(name: &OsStr) -> bool {
     name.to_str()
         .and_then(|name| name.get(..8))
@@ -320,10 +310,9 @@ mod tests {
         std::fs::write(place.path().join("from/7.png"), "seven").unwrap();
         let frames = root.root().make("frames").unwrap();
         let assembly = Assembly { parts: root.parts(), frames, stale: HashSet::new(), count: 0 };
-        let source = Source { directory: &directory, name: "7.png" };
-        assert!(assembly.copy(source, "00000007.png").unwrap());
+        assert!(assembly.copy(directory.entry("7.png"), "00000007.png").unwrap());
         assert_eq!(std::fs::read(place.path().join("frames/00000007.png")).unwrap(), b"seven");
-        assert!(!assembly.copy(Source { name: "8.png", ..source }, "00000008.png").unwrap());
+        assert!(!assembly.copy(directory.entry("8.png"), "00000008.png").unwrap());
     }
 
     /// S26c: 8 digits and the file's own ending; several files of one frame keep what follows the number.

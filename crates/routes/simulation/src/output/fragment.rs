@@ -1,11 +1,10 @@
 //! The files of a task, and the fragments that are accepted of them (S5, S21).
 
 use super::{
-    OutputRoot, TaskFiles,
+    OutputError, OutputRoot, PathFault, TaskFiles,
     directory::{A_LINK, Directory},
-    entry::{Entry, checked_worker},
-    error::{OutputError, PathFault},
     path::parts,
+    quarantine::{Entry, checked_worker},
 };
 use muster_manifest::FragmentName;
 use muster_model::Name;
@@ -100,7 +99,7 @@ impl OutputRoot {
     }
 }
 
-/// What the file of a fragment is called.
+/// The name of a fragment's file.
 pub(super) fn fragment_file(worker: &Name, chunk: u64) -> Result<String, OutputError> {
     let name = FragmentName::new(worker.as_str(), chunk);
     name.map(|name| name.to_string()).map_err(|error| OutputError::Path {
@@ -109,7 +108,7 @@ pub(super) fn fragment_file(worker: &Name, chunk: u64) -> Result<String, OutputE
     })
 }
 
-/// What stands in the way of a worker's path is for the worker to mend.
+/// Blames the worker for something in the way of its path.
 pub(super) fn as_fault(error: OutputError, path: &str) -> OutputError {
     let OutputError::InTheWay { path: place, found, .. } = &error else { return error };
     let part = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -117,7 +116,7 @@ pub(super) fn as_fault(error: OutputError, path: &str) -> OutputError {
     OutputError::Path { path: path.to_owned(), fault }
 }
 
-/// Where tasks write, an attempt a directory.
+/// The directory where tasks write, one directory per attempt.
 pub(super) const CHUNKS: &str = "chunks";
-/// Where fragments and the manifest are.
+/// The directory of fragments and the manifest.
 pub(super) const META: &str = "meta";

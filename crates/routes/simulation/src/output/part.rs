@@ -4,20 +4,16 @@
 //! an output root, one of which just lost its term, never write into one file.
 
 use super::{
-    crash,
-    directory::Directory,
-    error::OutputError,
-    moving::{Move, rename_new},
+    OutputError,
+    directory::{Directory, Move, step, sync},
 };
-use rustix::fs;
 use std::{
-    ffi::OsStr,
     fs::File,
     io::Write,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Where unfinished files lie.
+/// The directory of unfinished files.
 #[derive(Debug)]
 pub(super) struct Parts {
     directory: Directory,
@@ -50,7 +46,7 @@ impl Parts {
         Ok(Part { parts: self, name, file, is_shown: false })
     }
 
-    /// What is a day older than a file made now, by the one clock that knows: the file system's. Whatever is younger may
+    /// Removes files a day older than one made now, by the one clock that knows: the file system's. A younger one may
     /// be another server's that is still at it.
     fn sweep(&self) -> Result<(), OutputError> {
         let fresh = self.begin()?;
@@ -68,7 +64,7 @@ impl Parts {
 impl Part<'_> {
     /// Adds to it.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), OutputError> {
-        crash::step()
+        step()
             .map_err(std::io::Error::from)
             .and_then(|()| self.file.write_all(bytes))
             .map_err(|error| OutputError::disk("write", self.parts.directory.path_of(&self.name), error))
@@ -77,12 +73,12 @@ impl Part<'_> {
     /// Shows it under a name, in place of what had that name.
     pub(super) fn replace(mut self, directory: &Directory, name: &str) -> Result<(), OutputError> {
         self.sync()?;
-        crash::step()
-            .and_then(|()| fs::renameat(self.parts.directory.handle(), &self.name, directory.handle(), name))
-            .map_err(|error| match error {
+        self.parts.directory.entry(&self.name).rename(directory.entry(name)).map_err(
+            |error| match error {
                 rustix::io::Errno::ISDIR => directory.in_the_way(name, "a file"),
                 error => OutputError::disk("write", directory.path_of(name), error),
-            })?;
+            },
+        )?;
         self.is_shown = true;
         directory.sync()
     }
@@ -90,7 +86,7 @@ impl Part<'_> {
     /// Shows it under a name that must be free.
     pub(super) fn show(mut self, directory: &Directory, name: &str) -> Result<(), OutputError> {
         self.sync()?;
-        match rename_new((&self.parts.directory, OsStr::new(&self.name)), (directory, OsStr::new(name)))? {
+        match self.parts.directory.entry(&self.name).rename_new(directory.entry(name))? {
             Move::Done => {
                 self.is_shown = true;
                 Ok(())
@@ -100,7 +96,7 @@ impl Part<'_> {
     }
 
     fn sync(&self) -> Result<(), OutputError> {
-        crash::sync(&self.file).map_err(|error| {
+        sync(&self.file).map_err(|error| {
             OutputError::disk("make durable", self.parts.directory.path_of(&self.name), error)
         })
     }

@@ -1,12 +1,11 @@
-//! What is said of a session as a whole: `session.json` as it goes, `manifest.json` when it is done (S21).
+//! The files about a session as a whole: `session.json` as it goes, `manifest.json` when it is done (S21).
 
 use super::{
-    OutputRoot,
+    OutputError, OutputRoot,
     directory::Directory,
-    entry::Entry,
-    error::OutputError,
     fragment::{META, as_fault, fragment_file},
     part::Part,
+    quarantine::Entry,
 };
 use muster_contract_simulation::SubmittedResult;
 use muster_manifest::{
@@ -19,11 +18,11 @@ use std::{collections::HashMap, ffi::OsStr, io::Read};
 /// A session as its files tell of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFiles {
-    /// Which.
+    /// Its id.
     pub session: SessionId,
     /// Its directory, relative to the output root.
     pub output: Box<str>,
-    /// How many frames it has.
+    /// Its number of frames.
     pub total_frames: u64,
     /// The ranges that were given out anew.
     pub replays: Vec<ReplayRecord>,
@@ -160,7 +159,7 @@ impl OutputRoot {
     }
 }
 
-/// Where a file belongs that the merge would take for a fragment and must not; none for all others.
+/// The entry for a file that the merge would take for a fragment and must not; none for all others.
 fn entry_of_stray(
     name: &OsStr,
     files: &SessionFiles,
@@ -173,7 +172,7 @@ fn entry_of_stray(
     (!counts).then(|| Entry::chunk(chunk, &files.output, fragment.worker()))
 }
 
-/// Whether the directory is this session's; false where it is nobody's yet.
+/// Returns true if the directory is this session's, false if it is nobody's yet.
 fn owner(meta: &Directory, files: &SessionFiles) -> Result<bool, OutputError> {
     let Some(file) = meta.file(SESSION)? else { return Ok(false) };
     let failed = |error| OutputError::disk("read", meta.path_of(SESSION), error);
@@ -228,7 +227,7 @@ fn check_all_there(meta: &Directory, accepted: &HashMap<u64, AcceptedRange>) -> 
     Err(OutputError::Incomplete { path: meta.path().to_owned(), reason })
 }
 
-/// What keeps a merge from being whole and can be mended.
+/// Describes the faults that keep a merge from being whole and can be mended.
 fn shortcomings(report: &MergeReport) -> Option<String> {
     let mut reasons = Vec::new();
     if !report.refusals.is_empty() {

@@ -5,8 +5,7 @@
 
 use super::{check_claim, refuse, trouble};
 use crate::{
-    output::TaskFiles,
-    pages::pages,
+    output::{OutputError, OutputRoot, TaskFiles},
     simulation::{Simulation, Trouble},
 };
 use axum::{Extension, Json};
@@ -16,8 +15,10 @@ use muster_contract_simulation::{
 };
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, JsonBytes, PathText, Problem, Renderer};
-use muster_model::{Completion, FrameRange, FrameRejection, FrameTaskId, FrameTaskRecord, Name, Rejection};
-use muster_store::{ChunkFilter, Reader, StoreError};
+use muster_model::{
+    ChunkRecord, Completion, FrameRange, FrameRejection, FrameTaskId, FrameTaskRecord, Name, Rejection,
+};
+use muster_store::{ChunkFilter, Reader, StoreError, pages};
 use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -50,7 +51,9 @@ async fn complete(
     // Begun, it is seen through, also when its caller goes away: the turn must not pass on while a file is being written.
     let seen_through = tokio::spawn(async move {
         let _turn = simulation.0.completing.lock(task.clone()).await;
-        HandIn { simulation: &simulation, worker: caller.0, task, handed }.carry_out().await
+        let body = simulation.0.bodies.get(&task.session).await.map_err(task_or_refusal)?;
+        let output = body.output.clone();
+        HandIn { simulation: &simulation, output, worker: caller.0, task, handed }.carry_out().await
     });
     seen_through.await.map_err(|error| Problem::internal(&error))?.map(Json)
 }
@@ -58,49 +61,57 @@ async fn complete(
 /// One completion on its way.
 struct HandIn<'a> {
     simulation: &'a Simulation,
+    /// The directory of the session, relative to the output root.
+    output: Box<str>,
     worker: Name,
     task: FrameTaskId,
     handed: ReceivedCompletion,
 }
 
-/// What a fragment says, and its bytes where they are to be kept.
-struct Found {
+/// A completion as its fragment tells it, and the fragment's bytes where they are to be kept.
+struct ReadCompletion {
     completion: Completion,
     fragment: Option<Arc<[u8]>>,
 }
 
 impl HandIn<'_> {
     async fn carry_out(&self) -> Result<CompleteResponse, Problem> {
-        let body = self.simulation.0.bodies.get(&self.task.session).await.map_err(task_or_refusal)?;
-        let output = &*body.output;
         let found = match &self.handed.manifest {
             Manifest::Inline(text) => self.found(Arc::from(text.as_bytes()))?,
-            Manifest::Path(path) => self.find(output, path).await?,
+            Manifest::Path(path) => self.find(path).await?,
         };
-        self.check_pose_files(output, found.completion.chunk).await?;
+        self.check_pose_files(found.completion.chunk).await?;
         let is_placed = match self.ask(&found.completion).await {
             Ok(accepted) if accepted.repeated => return Ok(accepted),
-            Ok(_) => self.place(output, &found).await.map(|()| true)?,
+            Ok(_) => self.place(&found).await.map(|()| true)?,
             // A question alone has no consequences; that it came too late, for one, must be written down.
             Err(Refusal::Rejected(_)) => false,
             Err(other) => return Err(refuse(other)),
         };
         let asked = self.ask(&Completion { dry: false, ..found.completion.clone() }).await;
         if let (Err(Refusal::Rejected(_)), true) = (&asked, is_placed) {
-            self.withdraw(output, found.completion.chunk).await;
+            self.withdraw(found.completion.chunk).await;
         }
         asked.map_err(refuse)
     }
 
     /// Writes the fragment to where the merge finds it.
-    async fn place(&self, output: &str, found: &Found) -> Result<(), Problem> {
+    async fn place(&self, found: &ReadCompletion) -> Result<(), Problem> {
         let fragment = found.fragment.clone();
         let fragment = fragment.ok_or_else(|| Problem::conflict("the fragment is not there any more"))?;
-        let (place, worker, chunk) = (Box::<str>::from(output), self.worker.clone(), found.completion.chunk);
-        let placed = self.simulation.on_disk(move |root| {
-            root.place_fragment(TaskFiles { output: &place, chunk }, &worker, &fragment)
-        });
+        let (worker, chunk) = (self.worker.clone(), found.completion.chunk);
+        let placed = self.on_disk(chunk, move |root, task| root.place_fragment(task, &worker, &fragment));
         placed.await.map_err(|error| trouble(error, MANIFEST))
+    }
+
+    /// Does something to the files of an attempt, off the async threads.
+    async fn on_disk<T: Send + 'static>(
+        &self,
+        chunk: u64,
+        work: impl FnOnce(&OutputRoot, TaskFiles<'_>) -> Result<T, OutputError> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let output = self.output.clone();
+        self.simulation.on_disk(move |root| work(root, TaskFiles { output: &output, chunk })).await
     }
 
     async fn ask(&self, completion: &Completion) -> Result<CompleteResponse, Refusal> {
@@ -109,24 +120,19 @@ impl HandIn<'_> {
     }
 
     /// A fragment without its completion must not be merged. Where it cannot be moved, the log tells.
-    async fn withdraw(&self, output: &str, chunk: u64) {
-        let (place, worker) = (Box::<str>::from(output), self.worker.clone());
-        let withdrawn = self
-            .simulation
-            .on_disk(move |root| root.withdraw_fragment(TaskFiles { output: &place, chunk }, &worker))
-            .await;
-        if let Err(error) = withdrawn {
+    async fn withdraw(&self, chunk: u64) {
+        let worker = self.worker.clone();
+        let withdrawn = self.on_disk(chunk, move |root, task| root.withdraw_fragment(task, &worker));
+        if let Err(error) = withdrawn.await {
             tracing::error!(%error, task = %self.task, chunk, "a fragment that was not accepted could not be withdrawn");
         }
     }
 
-    async fn check_pose_files(&self, output: &str, chunk: u64) -> Result<(), Problem> {
-        let (place, files) = (Box::<str>::from(output), self.handed.pose_files.clone());
-        let checked = self.simulation.on_disk(move |root| {
-            let task = TaskFiles { output: &place, chunk };
-            let wrong =
-                files.iter().enumerate().find_map(|(n, file)| Some((n, root.check_file(task, file).err()?)));
-            Ok(wrong)
+    async fn check_pose_files(&self, chunk: u64) -> Result<(), Problem> {
+        let files = self.handed.pose_files.clone();
+        let checked = self.on_disk(chunk, move |root, task| {
+            let mut files = files.iter().enumerate();
+            Ok(files.find_map(|(n, file)| Some((n, root.check_file(task, file).err()?))))
         });
         match checked.await.map_err(|error| trouble(error, "poseFiles"))? {
             Some((n, error)) => Err(trouble(Trouble::Output(error), &format!("poseFiles[{n}]"))),
@@ -134,14 +140,14 @@ impl HandIn<'_> {
         }
     }
 
-    fn found(&self, fragment: Arc<[u8]>) -> Result<Found, Problem> {
+    fn found(&self, fragment: Arc<[u8]>) -> Result<ReadCompletion, Problem> {
         let completion = self.handed.with_fragment(&fragment, self.task.clone(), &self.worker)?;
-        Ok(Found { completion, fragment: Some(fragment) })
+        Ok(ReadCompletion { completion, fragment: Some(fragment) })
     }
 
     /// Looks for a fragment that came by path. Only the directory of an attempt that the worker holds is looked into; for
     /// any other the engine is asked without it, and says what that means.
-    async fn find(&self, output: &str, path: &str) -> Result<Found, Problem> {
+    async fn find(&self, path: &str) -> Result<ReadCompletion, Problem> {
         let task = self.task.clone();
         let record = self.simulation.0.coordinator.read(move |reader| reader.frame_task(&task)).await;
         let record = record.map_err(refuse)?.ok_or_else(|| Problem::not_found("there is no such task"))?;
@@ -153,16 +159,16 @@ impl HandIn<'_> {
             // Acknowledgement before; the file may be gone by now.
             return Ok(self.without_fragment(&record, record.ids.chunk));
         }
-        let (place, chunk, path) = (Box::<str>::from(output), record.ids.chunk, path.to_owned());
+        let path = path.to_owned();
         let _place = self.simulation.0.reading.acquire().await;
-        let read = self.simulation.on_disk(move |root| {
-            root.read_fragment(TaskFiles { output: &place, chunk }, &path, limit::FRAGMENT_BYTES)
+        let read = self.on_disk(record.ids.chunk, move |root, task| {
+            root.read_fragment(task, &path, limit::FRAGMENT_BYTES)
         });
         self.found(read.await.map_err(|error| trouble(error, BY_PATH))?.into())
     }
 
     /// The completion of an attempt that the worker does not hold any more, by the chunk it had.
-    async fn late(&self, record: FrameTaskRecord) -> Result<Found, Problem> {
+    async fn late(&self, record: FrameTaskRecord) -> Result<ReadCompletion, Problem> {
         let (task, worker, attempt) = (self.task.clone(), self.worker.clone(), self.handed.attempt);
         let chunk = self.simulation.0.coordinator.read(move |reader| {
             had_chunk(reader, &task, |chunk_worker, chunk_attempt| {
@@ -175,12 +181,10 @@ impl HandIn<'_> {
         }
     }
 
-    fn without_fragment(&self, record: &FrameTaskRecord, chunk: u64) -> Found {
-        let completion = self.handed.for_range(
-            &self.worker,
-            AssignedRange { task: self.task.clone(), range: record_range(record), chunk },
-        );
-        Found { completion, fragment: None }
+    fn without_fragment(&self, record: &FrameTaskRecord, chunk: u64) -> ReadCompletion {
+        let range = FrameRange { start: record.id.start, end: record.end };
+        let assigned = AssignedRange { task: self.task.clone(), range, chunk };
+        ReadCompletion { completion: self.handed.for_range(&self.worker, assigned), fragment: None }
     }
 }
 
@@ -191,20 +195,12 @@ fn had_chunk(
     is_theirs: impl Fn(&Name, u16) -> bool,
 ) -> Result<Option<u64>, StoreError> {
     let filter = ChunkFilter { state: None, session: Some(task.session.clone()) };
+    let is_had = |chunk: &&ChunkRecord| chunk.task == *task && is_theirs(&chunk.worker, chunk.attempt);
     let mut had = None;
-    pages(
-        |page| reader.chunks(&filter, page),
-        |chunk| {
-            if chunk.task == *task && is_theirs(&chunk.worker, chunk.attempt) {
-                had = Some(chunk.ids.chunk);
-            }
-        },
-    )?;
+    for chunks in pages(PAGE_ITEMS, |page| reader.chunks(&filter, page)) {
+        had = chunks?.iter().rfind(is_had).map(|chunk| chunk.ids.chunk).or(had);
+    }
     Ok(had)
-}
-
-const fn record_range(record: &FrameTaskRecord) -> FrameRange {
-    FrameRange { start: record.id.start, end: record.end }
 }
 
 /// A task of a session that is not there is not there.
@@ -215,5 +211,6 @@ fn task_or_refusal(refusal: Refusal) -> Problem {
     }
 }
 
+const PAGE_ITEMS: u32 = 1000;
 const MANIFEST: &str = "manifestFragment";
 const BY_PATH: &str = "manifestFragmentPath";

@@ -1,10 +1,10 @@
 //! The catalogue of workers, and what operators do to them (S6, S9, S11).
 
-use super::{operate, order, refuse, worker_name};
+use super::{missing, operate, order, page, refuse, worker_name};
 use axum::{Json, extract::State};
 use muster_contract_simulation::{
-    BroadcastRequest, BroadcastResponse, ReasonRequest, Worker, WorkerDetail, WorkerList, read_broadcast,
-    read_reason,
+    AssignRequest, AssignResponse, BroadcastRequest, BroadcastResponse, ReasonRequest, Worker, WorkerDetail,
+    WorkerList, read_assignment, read_broadcast, read_reason,
 };
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{FrameQuery, FrameView, Name, RendererView, ask::frames};
@@ -19,6 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(approve))
         .routes(routes!(quarantine))
         .routes(routes!(broadcast))
+        .routes(routes!(assign))
 }
 
 /// Lists workers with their capabilities, by name.
@@ -39,16 +40,10 @@ async fn list(
     params: Params,
 ) -> Result<Json<WorkerList>, Problem> {
     params.only(&["after", "limit"])?;
-    let page = params.cursor()?;
-    let Page { items, next } =
-        http.coordinator.read(move |store| store.renderers(&page)).await.map_err(refuse)?;
-    let names = items.iter().map(|record| record.id.clone()).collect();
-    let views: HashMap<Name, RendererView> = views(&http, FrameQuery::Renderers(names))
-        .await?
-        .into_iter()
-        .map(|view| (view.id.clone(), view))
-        .collect();
-    let workers = items.iter().map(|record| Worker::new(record, views.get(&record.id))).collect();
+    let Page { items, next } = page(&http, &params, |store, page| store.renderers(page)).await?;
+    let views = views(&http, items.iter().map(|record| record.id.clone()).collect()).await?;
+    let views: HashMap<&Name, &RendererView> = views.iter().map(|view| (&view.id, view)).collect();
+    let workers = items.iter().map(|record| Worker::new(record, views.get(&record.id).copied())).collect();
     Ok(Json(WorkerList { workers, next }))
 }
 
@@ -132,19 +127,42 @@ async fn broadcast(
     Ok(Json(broadcast))
 }
 
+/// Gives a waiting task to a worker, before the order of the queue.
+#[utoipa::path(
+    post, path = "/api/v1/tasks/assign", operation_id = "assign_task", tag = "simulation",
+    security(("operator" = [])),
+    request_body = AssignRequest,
+    responses(
+        (status = 200, description = "The worker gets it next", body = AssignResponse),
+        (status = 404, description = "There is no such task or worker"),
+        (status = 409, description = "The task does not wait, or the worker cannot take it"),
+    )
+)]
+async fn assign(
+    operator: Operator,
+    State(http): State<HttpState>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<AssignResponse>, Problem> {
+    let request = read_assignment(&body)?;
+    let assigned =
+        AssignResponse { task_id: request.task.to_string(), worker_id: request.worker.to_string() };
+    operate(&http, &operator, request).await?;
+    Ok(Json(assigned))
+}
+
 async fn detail(http: &HttpState, worker: Name) -> Result<Json<WorkerDetail>, Problem> {
-    let view = views(http, FrameQuery::Renderers(vec![worker.clone()])).await?;
+    let view = views(http, vec![worker.clone()]).await?;
     let found = http
         .coordinator
         .read(move |store| Ok((store.renderer(&worker)?, store.transitions(&worker, TRANSITIONS_MAX)?)));
     match found.await.map_err(refuse)? {
         (Some(record), transitions) => Ok(Json(WorkerDetail::new(&record, view.first(), transitions))),
-        (None, _) => Err(Problem::not_found("there is no such worker")),
+        (None, _) => Err(missing("worker")),
     }
 }
 
-async fn views(http: &HttpState, query: FrameQuery) -> Result<Vec<RendererView>, Problem> {
-    match http.coordinator.frames(query).await.map_err(refuse)? {
+async fn views(http: &HttpState, workers: Vec<Name>) -> Result<Vec<RendererView>, Problem> {
+    match http.coordinator.frames(FrameQuery::Renderers(workers)).await.map_err(refuse)? {
         FrameView::Renderers(views) => Ok(views),
         other => Err(Problem::internal(&format_args!("workers were shown as {other:?}"))),
     }

@@ -1,12 +1,19 @@
-//! Sessions: submit, list, steer (S26).
+//! Sessions: submit, list, steer, and render failed frames again (S26, S26b).
 
-use super::{order, refuse, session_id, trouble};
+use super::{missing, order, page, refuse, session_id, trouble};
 use crate::{output::SessionFiles, simulation::Simulation};
 use axum::{Extension, Json, extract::State, http::StatusCode};
-use muster_contract_simulation::{Session, SessionList, SessionRequest, SessionStatusWord, read_session};
-use muster_http::{HttpState, JsonBytes, Operator, Params, PathText, Problem};
-use muster_model::{SessionId, SessionStatus, SessionSubmission, Steering, ask::frames::Steer};
-use muster_store::Page;
+use muster_contract_simulation::{
+    RetryRequest, Session, SessionList, SessionRequest, SessionStatusWord, read_retry, read_session,
+};
+use muster_coordinator::Refusal;
+use muster_http::{HttpState, JsonBody, JsonBytes, Operator, Params, PathText, Problem};
+use muster_model::{
+    self as model, ClosedSession, FrameRange, FrameRejection, FrameTaskStatus, Rejection, SessionId,
+    SessionRecord, SessionStatus, SessionSubmission, Steering, ask::frames::Steer,
+};
+use muster_store::{Page, Reader, StoreError, pages};
+use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -15,6 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(pause))
         .routes(routes!(resume))
         .routes(routes!(cancel))
+        .routes(routes!(retry))
 }
 
 /// Takes a new session.
@@ -42,7 +50,7 @@ async fn submit(
         simulation.0.bodies.forget(&id);
     }
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, session(&http, id).await?))
+    Ok((status, shown(&http, id).await?))
 }
 
 /// Lists sessions, newest first.
@@ -65,9 +73,7 @@ async fn list(
 ) -> Result<Json<SessionList>, Problem> {
     params.only(&["status", "after", "limit"])?;
     let status = params.opt_choice("status", &SessionStatusWord::ALL)?.and_then(SessionStatus::from_word);
-    let page = params.cursor()?;
-    let read = http.coordinator.read(move |store| store.sessions(status, &page)).await;
-    let Page { items, next } = read.map_err(refuse)?;
+    let Page { items, next } = page(&http, &params, move |store, page| store.sessions(status, page)).await?;
     Ok(Json(SessionList { sessions: items.into_iter().map(Session::from).collect(), next }))
 }
 
@@ -128,6 +134,64 @@ async fn cancel(
     steer(&http, &operator, &id, Steering::Cancel).await
 }
 
+/// Renders failed frames again, all of them or those that are named. A session that has ended runs again.
+#[utoipa::path(
+    post, path = "/api/v1/sessions/{id}/retry", operation_id = "retry_session", tag = "simulation",
+    security(("operator" = [])),
+    params(("id" = String, Path, description = "The session")),
+    request_body = Option<RetryRequest>,
+    responses(
+        (status = 200, description = "The session runs, and its failed frames wait for a worker", body = Session),
+        (status = 404, description = "There is no such session"),
+        (status = 409, description = "Nothing failed among these frames, or the session was cancelled"),
+        (status = 422, description = "`frames` is no list of ranges"),
+    )
+)]
+async fn retry(
+    operator: Operator,
+    State(http): State<HttpState>,
+    PathText(id): PathText,
+    body: Option<JsonBody>,
+) -> Result<Json<Session>, Problem> {
+    let id = session_id(&id)?;
+    let body = body.map_or(Value::Null, |JsonBody(body)| body);
+    let frames = if body.is_null() { None } else { read_retry(&body)? };
+    let mut tries_left = TRIES;
+    loop {
+        tries_left -= 1;
+        let closed = http.coordinator.read({
+            let id = id.clone();
+            move |store| read_closed(store, &id)
+        });
+        let closed = closed.await.map_err(refuse)?;
+        let request = model::RetryRequest { session: id.clone(), frames: frames.clone(), closed };
+        match http.ask(operator.actor(), request).await {
+            Ok(_) => return shown(&http, id).await,
+            // It ended, or ran again, since it was read.
+            Err(Refusal::Rejected(Rejection::Frames(FrameRejection::SessionChanged))) if tries_left > 0 => {}
+            Err(refusal) => return Err(refuse(refusal)),
+        }
+    }
+}
+
+/// An ended session with everything of it that is not done; `None` if it has not ended, or is unknown.
+fn read_closed(store: &dyn Reader, id: &SessionId) -> Result<Option<ClosedSession>, StoreError> {
+    let Some(record) = store.session(id)?.filter(|record| record.status.is_ended()) else { return Ok(None) };
+    let (mut ranges, mut uncut, mut next) = (Vec::new(), Vec::new(), 0);
+    let gap = |start: u64, end: u64| (start < end).then_some(FrameRange { start, end });
+    for tasks in pages(PAGE_ITEMS, |page| store.frame_tasks(id, page)) {
+        for task in tasks? {
+            uncut.extend(gap(next, task.id.start));
+            next = task.end;
+            if task.status != FrameTaskStatus::Completed {
+                ranges.push(task);
+            }
+        }
+    }
+    uncut.extend(gap(next, record.total_frames));
+    Ok(Some(ClosedSession { record, ranges, uncut }))
+}
+
 async fn steer(
     http: &HttpState,
     operator: &Operator,
@@ -136,7 +200,7 @@ async fn steer(
 ) -> Result<Json<Session>, Problem> {
     let id = session_id(id)?;
     order(http, operator, Steer { session: id.clone(), to }).await?;
-    session(http, id).await
+    shown(http, id).await
 }
 
 /// Takes the directory of a session that is new; that of one that is known was taken with it.
@@ -145,8 +209,7 @@ async fn claim_directory(
     simulation: &Simulation,
     submission: &SessionSubmission,
 ) -> Result<(), Problem> {
-    let id = submission.session.clone();
-    if http.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?.is_some() {
+    if find_session(http, &submission.session).await?.is_some() {
         return Ok(());
     }
     let files = SessionFiles {
@@ -160,10 +223,21 @@ async fn claim_directory(
     claimed.map_err(|error| trouble(error, "outputDirectory"))
 }
 
-/// A session as it stands now.
-pub(super) async fn session(http: &HttpState, id: SessionId) -> Result<Json<Session>, Problem> {
-    let record = http.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)?;
-    record
-        .map(|record| Json(Session::from(record)))
-        .ok_or_else(|| Problem::not_found("there is no such session"))
+/// A session as it is now.
+async fn shown(http: &HttpState, id: SessionId) -> Result<Json<Session>, Problem> {
+    session_record(http, &id).await.map(|record| Json(Session::from(record)))
 }
+
+/// The record of a session that must be there.
+pub(super) async fn session_record(http: &HttpState, id: &SessionId) -> Result<SessionRecord, Problem> {
+    find_session(http, id).await?.ok_or_else(|| missing("session"))
+}
+
+async fn find_session(http: &HttpState, id: &SessionId) -> Result<Option<SessionRecord>, Problem> {
+    let id = id.clone();
+    http.coordinator.read(move |store| store.session(&id)).await.map_err(refuse)
+}
+
+/// Tries to read a session that changes meanwhile.
+const TRIES: u32 = 3;
+const PAGE_ITEMS: u32 = 1000;

@@ -1,19 +1,20 @@
-//! What workers call: register, live, ask for work, tell how far they are, leave (S1–S4, S6, S19).
+//! Calls of workers: register, heartbeat, pull, progress, failure, further ids, rebind, leave (S1–S4, S5b, S6, S19).
 
 use super::{OwnPath, ask, check_claim, operate, refuse, trouble, worker_name};
 use crate::{
-    endpoint::{Origin, check_endpoint},
+    effects::push::{Origin, check_endpoint},
     simulation::Simulation,
 };
 use axum::{
     Extension, Json,
-    extract::State,
-    http::{Method, StatusCode},
+    extract::{FromRequestParts, State},
+    http::{Method, StatusCode, request::Parts},
 };
 use muster_contract_simulation::{
-    Acknowledgement, HeartbeatRequest, HeartbeatResponse, ProgressRequest, RebindRequest, ReceivedRebind,
-    RegisterRequest, RegisterResponse, TaskResponse, WAIT_MS_MAX, WorkerState, phrase_pull, read_heartbeat,
-    read_progress, read_rebind, read_registration, wait_of,
+    Acknowledgement, FailRequest, HeartbeatRequest, HeartbeatResponse, IdChunk, IdRangeRequest,
+    ProgressRequest, RebindRequest, ReceivedRebind, RegisterRequest, RegisterResponse, TaskResponse,
+    WAIT_MS_MAX, WorkerState, phrase_pull, read_fail, read_heartbeat, read_id_request, read_progress,
+    read_rebind, read_registration, wait_of,
 };
 use muster_coordinator::Refusal;
 use muster_http::{
@@ -21,10 +22,11 @@ use muster_http::{
     RendererOrOperator,
 };
 use muster_model::{
-    Ask, Beat, RendererState,
+    Ask, Beat, Name, RendererState,
     ask::frames::{Rebind, Remove},
 };
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -33,6 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<HttpState> {
         .routes(routes!(heartbeat))
         .routes(routes!(pull))
         .routes(routes!(progress))
+        .routes(routes!(fail))
+        .routes(routes!(more_ids))
         .routes(routes!(rebind))
         .routes(routes!(remove))
 }
@@ -102,18 +106,9 @@ async fn heartbeat(
     )
 )]
 async fn pull(
-    method: Method,
-    OwnPath(worker): OwnPath,
+    PullRequest { worker, wait }: PullRequest,
     Extension(simulation): Extension<Simulation>,
-    (params, place): (Params, Place),
 ) -> Result<Json<TaskResponse>, Problem> {
-    if method == Method::HEAD {
-        // Its answer would be thrown away, and the task in it with it.
-        return Err(Problem::method_not_allowed("HEAD"));
-    }
-    params.only(&["wait_ms"])?;
-    let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
-    place.wait_apart(wait)?;
     let task = match simulation.0.coordinator.ask_for_frames(worker, wait).await {
         Ok(Some(handout)) => Some(simulation.offer(*handout).await.map_err(|error| trouble(error, ""))?),
         Ok(None) => None,
@@ -144,6 +139,53 @@ async fn progress(
     let progress = read_progress(&body, worker)?;
     ask(&http.coordinator, progress).await?;
     Ok(Json(Acknowledgement::OK))
+}
+
+/// Ends a worker's attempt; the range goes to another.
+#[utoipa::path(
+    post, path = "/api/v1/tasks/{id}/fail", operation_id = "fail_task", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    params(("id" = String, Path, description = "The task")),
+    request_body = FailRequest,
+    responses(
+        (status = 200, description = "The attempt has ended", body = Acknowledgement),
+        (status = 404, description = "There is no such task"),
+        (status = 409, description = "The worker does not hold the task"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn fail(
+    caller: Renderer,
+    State(http): State<HttpState>,
+    id: PathText,
+    JsonBody(body): JsonBody,
+) -> Result<Json<Acknowledgement>, Problem> {
+    let task = id.id("task")?;
+    check_claim(&caller, &body)?;
+    ask(&http.coordinator, read_fail(&body, task, caller.0)?).await?;
+    Ok(Json(Acknowledgement::OK))
+}
+
+/// Gives a worker a further chunk of ids for the task it holds.
+#[utoipa::path(
+    post, path = "/api/v1/id-ranges", operation_id = "more_ids", tag = "simulation workers",
+    security(("worker" = []), ("worker_token" = [])),
+    request_body = IdRangeRequest,
+    responses(
+        (status = 200, description = "A chunk at least that large", body = IdChunk),
+        (status = 404, description = "There is no such task"),
+        (status = 409, description = "The worker holds no task, or several, or there are no more ids"),
+        (status = 410, description = "The worker was removed"),
+    )
+)]
+async fn more_ids(
+    caller: Renderer,
+    State(http): State<HttpState>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<IdChunk>, Problem> {
+    check_claim(&caller, &body)?;
+    let ids = ask(&http.coordinator, read_id_request(&body, caller.0)?).await?;
+    Ok(Json(ids.into()))
 }
 
 /// Takes what a worker says that comes back after a new term began.
@@ -196,6 +238,30 @@ async fn remove(
         RendererOrOperator::Operator(operator) => operate(&http, operator, request(false)?).await?,
     }
     Ok(Json(WorkerState { worker_id: id, state: RendererState::Removed.as_str() }))
+}
+
+/// A worker that asks for work, and how long it waits.
+struct PullRequest {
+    worker: Name,
+    wait: Duration,
+}
+
+impl FromRequestParts<HttpState> for PullRequest {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, http: &HttpState) -> Result<Self, Problem> {
+        let OwnPath(worker) = OwnPath::from_request_parts(parts, http).await?;
+        let params = Params::from_request_parts(parts, http).await?;
+        let place = Place::from_request_parts(parts, http).await?;
+        if parts.method == Method::HEAD {
+            // Its answer would be thrown away, and the task in it with it.
+            return Err(Problem::method_not_allowed("HEAD"));
+        }
+        params.only(&["wait_ms"])?;
+        let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
+        place.wait_apart(wait)?;
+        Ok(Self { worker, wait })
+    }
 }
 
 async fn beat(http: &HttpState, request: impl Ask<Reply = Beat>) -> Result<Json<HeartbeatResponse>, Problem> {

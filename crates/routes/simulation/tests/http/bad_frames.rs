@@ -23,10 +23,7 @@ async fn render(world: &World, worker: &Worker<'_>, bad: Option<u64>) {
             None => assert_eq!(worker.complete(&task).await.status, 200),
             Some(bad) => {
                 worker.progress(&task, json!({"processedFrames": bad - bounds[0]})).await;
-                let body =
-                    json!({"workerId": worker.id, "attempt": task["attempt"], "error": "no such texture"});
-                let path = format!("POST /api/v1/tasks/{}/fail", task["taskId"].as_str().unwrap());
-                assert_eq!(worker.call(&path, body).await.status, 200);
+                assert_eq!(worker.fail(&task, "no such texture").await.status, 200);
             }
         }
         world.pass(10).await;
@@ -39,10 +36,6 @@ fn names(world: &World) -> Vec<String> {
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort_unstable();
     names
-}
-
-fn manifest(world: &World) -> Value {
-    serde_json::from_slice(&fs::read(world.path("session_s1/meta/manifest.json")).unwrap()).unwrap()
 }
 
 /// S26b, S26c: one bad frame costs one frame. A strict session fails and names it, the rest is delivered in order, nobody
@@ -61,7 +54,7 @@ async fn one_bad_frame_costs_one_frame() {
     assert!(error.starts_with("1 frame missing, [33, 34): ") && error.contains("no such texture"), "{error}");
     let red = session["coverage"].as_array().unwrap().iter().find(|entry| entry["status"] == "failed");
     assert_eq!(red.unwrap()["frameRange"], json!([BAD, BAD + 1]));
-    assert_eq!(manifest(&world)["skipped"][0]["frameRange"], json!([BAD, BAD + 1]));
+    assert_eq!(world.manifest()["skipped"][0]["frameRange"], json!([BAD, BAD + 1]));
     let delivered: Vec<String> =
         (0..100).filter(|frame| *frame != BAD).map(|frame| format!("{frame:08}.png")).collect();
     assert_eq!(names(&world), delivered);
@@ -75,7 +68,7 @@ async fn one_bad_frame_costs_one_frame() {
     let session = world.until("sessions/s1", |session| session["status"] != "running").await;
     assert_eq!((&session["status"], &session["complete"]), (&json!("completed"), &json!(true)));
     assert_eq!((&session["failedFrames"], &session["skippedFrames"]), (&json!([]), &json!(0)));
-    assert_eq!((names(&world).len(), manifest(&world)["skipped"].clone()), (100, json!([])));
+    assert_eq!((names(&world).len(), world.manifest()["skipped"].clone()), (100, json!([])));
     assert_eq!(world.post("sessions/s1/retry", Value::Null).await.status, 409, "nothing failed");
 }
 
@@ -156,7 +149,7 @@ async fn a_range_that_would_be_skipped_is_rendered_again() {
         if is_mended {
             assert_eq!((&session["status"], renderings), (&json!("completed"), 2));
             assert_eq!(
-                (&session["complete"], manifest(&world)["skipped"].clone()),
+                (&session["complete"], world.manifest()["skipped"].clone()),
                 (&json!(true), json!([]))
             );
         } else {
@@ -176,7 +169,7 @@ async fn a_session_shows_what_was_submitted() {
     let expected = json!({"frameRange": [0, 10], "globalIdChunkId": 1, "workerId": "w1",
         "poseFiles": ["pose/0.json"], "metricsSnapshot": {"fps": 30}});
     assert_eq!((&session["ranges"][0], &session["rangesComplete"]), (&expected, &json!(true)));
-    let range = &manifest(&world)["ranges"][1];
+    let range = &world.manifest()["ranges"][1];
     assert_eq!(
         (&range["poseFiles"], &range["metricsSnapshot"]),
         (&json!(["pose/0.json"]), &json!({"fps": 30}))
@@ -206,9 +199,7 @@ async fn a_checkpoint_keeps_failed_frames() {
     let worker = world.register("w1").await;
     for _ in 0..3 {
         let task = worker.task().await;
-        let path = format!("POST /api/v1/tasks/{}/fail", task["taskId"].as_str().unwrap());
-        let body = json!({"workerId": "w1", "attempt": task["attempt"], "error": "no such texture"});
-        assert_eq!(worker.call(&path, body).await.status, 200);
+        assert_eq!(worker.fail(&task, "no such texture").await.status, 200);
     }
     let half_way = world.checkpoint().await;
     let token = worker.token.clone();

@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod bad_frames;
-mod checkpoint;
 mod description;
-mod golden;
 mod operators;
 mod results;
 mod sessions;

@@ -11,7 +11,7 @@ use muster_model::{FrameQuery, Millis, Timestamp};
 use muster_simulation::{Checkpoint, Simulation, SimulationSettings, output::OutputRoot};
 use muster_store::{Candidate, MemoryStore};
 use serde_json::{Value, json};
-use std::{path::PathBuf, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -20,7 +20,7 @@ pub(crate) const ADMIN: &str = "admin-token";
 pub(crate) const NODE: &str = "node-secret";
 pub(crate) const ENROL: &str = "enrol-secret";
 
-/// Where the server says that others reach it.
+/// The advertised address of the server.
 pub(crate) const ADVERTISED: &str = "http://10.0.0.7:7400";
 
 /// One life of a server.
@@ -33,7 +33,7 @@ pub(crate) struct World {
     effects: JoinHandle<()>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -165,6 +165,11 @@ impl World {
         }
     }
 
+    /// The manifest of session `s1`.
+    pub(crate) fn manifest(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("session_s1/meta/manifest.json")).unwrap()).unwrap()
+    }
+
     pub(crate) fn path(&self, below_root: &str) -> PathBuf {
         self.place.path().join(below_root)
     }
@@ -215,6 +220,12 @@ impl Worker<'_> {
             "maxQueueRatio": 0.1, "droppedFrames": 0, "diagnostics": []});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.call(&format!("POST /api/v1/workers/{}/progress", self.id), body).await
+    }
+
+    pub(crate) async fn fail(&self, task: &Value, error: &str) -> Answer {
+        let id = task["taskId"].as_str().unwrap();
+        let body = json!({"workerId": self.id, "attempt": task["attempt"], "error": error});
+        self.call(&format!("POST /api/v1/tasks/{id}/fail"), body).await
     }
 
     pub(crate) async fn complete(&self, task: &Value) -> Answer {

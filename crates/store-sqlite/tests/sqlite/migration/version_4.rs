@@ -85,7 +85,7 @@ fn no_value_of_version_4_is_lost() {
 /// Q7b, N5, P15, S6, S20b, S26b
 #[test]
 fn a_file_of_version_4_goes_on() {
-    version_4_goes_on(&mut version_4());
+    version_4_goes_on(Box::new(version_4()));
 }
 
 /// A migration that fails leaves the file as it was, for the version before.

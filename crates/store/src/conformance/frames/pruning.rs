@@ -1,12 +1,13 @@
 //! What is old of sessions is deleted, a little at a time, and nothing else is.
 
-use super::{
-    Fixture,
-    desk::{Desk, before, read_all},
-    named,
-    samples::*,
+use super::samples::*;
+use crate::{
+    ChunkFilter, DiagnosticFilter, Loaded,
+    conformance::{
+        desk::{Desk, before, read_all},
+        loaded, named,
+    },
 };
-use crate::{ChunkFilter, DiagnosticFilter, Loaded};
 use muster_model::{
     Change, ChunkRecord, EntryId, FarmRecord, FrameTaskRecord, Key, QuarantineRecord, RendererRecord,
     ReplayRecord, SessionRecord, Timestamp,
@@ -38,7 +39,7 @@ fn commit_closed(desk: &mut Desk, number: u64, at: i64) {
     ]);
 }
 
-/// How many ranges, grants and replays a session has.
+/// Numbers of ranges, grants and replays of a session.
 fn counts(desk: &Desk, number: u64) -> [usize; 3] {
     let (reader, id) = (desk.reader(), session_id(number));
     let of_session = ChunkFilter { state: None, session: Some(id.clone()) };
@@ -49,16 +50,15 @@ fn counts(desk: &Desk, number: u64) -> [usize; 3] {
     ]
 }
 
-fn an_old_closed_session_goes_with_all_that_is_its_own(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn an_old_closed_session_goes_with_all_that_is_its_own(desk: &mut Desk) {
     for number in 1..=3 {
-        commit_closed(&mut desk, number, 10 * number.cast_signed());
+        commit_closed(desk, number, 10 * number.cast_signed());
     }
     desk.prune(&before(25));
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     for number in 1..=3 {
         let kept = number == 3;
-        assert_eq!(counts(&desk, number), if kept { [2, 2, 1] } else { [0; 3] });
+        assert_eq!(counts(desk, number), if kept { [2, 2, 1] } else { [0; 3] });
         assert_eq!(desk.reader().session(&session_id(number)).expect("it is read").is_some(), kept);
         let keys = [
             Key::Session(session_id(number)),
@@ -69,27 +69,24 @@ fn an_old_closed_session_goes_with_all_that_is_its_own(fixture: &mut dyn Fixture
     }
 }
 
-fn young_and_open_sessions_stay(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    commit_closed(&mut desk, 1, 5);
-    commit_closed(&mut desk, 2, 5_000);
+fn young_and_open_sessions_stay(desk: &mut Desk) {
+    commit_closed(desk, 1, 5);
+    commit_closed(desk, 2, 5_000);
     // Old by its end, but something of it may still be live.
     desk.commit([changed(SessionRecord { open: true, ..closed_session(1, 5) }), changed(session(3))]);
     desk.prune(&before(1_000));
-    assert_eq!([1, 2].map(|number| counts(&desk, number)), [[2, 2, 1]; 2]);
+    assert_eq!([1, 2].map(|number| counts(desk, number)), [[2, 2, 1]; 2]);
     assert_eq!(read_all(9, |page| desk.reader().sessions(None, page)).len(), 3);
 }
 
-fn the_cutoff_itself_is_young_for_sessions_too(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_cutoff_itself_is_young_for_sessions_too(desk: &mut Desk) {
     desk.commit([changed(closed_session(1, 99)), changed(closed_session(2, 100))]);
     desk.prune(&before(100));
     let left = read_all(9, |page| desk.reader().sessions(None, page));
     assert_eq!(left.iter().map(|session| session.seq).collect::<Vec<_>>(), [2]);
 }
 
-fn a_session_with_many_ranges_goes_whole(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn a_session_with_many_ranges_goes_whole(desk: &mut Desk) {
     desk.commit([changed(closed_session(1, 5)), changed(closed_session(2, 5_000))]);
     desk.commit((1..=1_200).flat_map(|n| {
         [
@@ -100,23 +97,21 @@ fn a_session_with_many_ranges_goes_whole(fixture: &mut dyn Fixture) {
         ]
     }));
     desk.prune(&before(1_000));
-    assert_eq!((counts(&desk, 1), counts(&desk, 2)), ([0; 3], [1_200, 0, 0]));
+    assert_eq!((counts(desk, 1), counts(desk, 2)), ([0; 3], [1_200, 0, 0]));
     assert_eq!(desk.reader().session(&session_id(1)).expect("it is read"), None);
 }
 
-fn one_call_deletes_a_bounded_amount_of_sessions(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn one_call_deletes_a_bounded_amount_of_sessions(desk: &mut Desk) {
     desk.commit((1..=2_000).map(|number| changed(closed_session(number, 5))));
     assert!(desk.term.writer.prune(&before(1_000)).expect("old rows are deleted"), "more remains");
     let count = |desk: &Desk| read_all(500, |page| desk.reader().sessions(None, page)).len();
-    let left = count(&desk);
+    let left = count(desk);
     assert!(left > 0 && left < 2_000, "{left}");
     assert!(desk.prune(&before(1_000)) > 1);
-    assert_eq!(count(&desk), 0);
+    assert_eq!(count(desk), 0);
 }
 
-fn old_transitions_and_diagnostics_go(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn old_transitions_and_diagnostics_go(desk: &mut Desk) {
     desk.commit((1..=1_500).flat_map(|_| [changed(transition("a", 10)), changed(line(1, "a", 10))]));
     desk.commit(
         [100, 200].into_iter().flat_map(|at| [changed(transition("a", at)), changed(line(1, "a", at))]),
@@ -129,13 +124,12 @@ fn old_transitions_and_diagnostics_go(fixture: &mut dyn Fixture) {
 }
 
 /// S15: nothing that waits for a person is forgotten; where there is no file, nobody need look.
-fn what_nobody_looked_at_stays_in_quarantine(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn what_nobody_looked_at_stays_in_quarantine(desk: &mut Desk) {
     let confirmed = |chunk, at| {
         let moved = QuarantineRecord { moved: true, ..entry(EntryId::Chunk(chunk), at) };
         QuarantineRecord { confirmed: Some("fine".into()), ..moved }
     };
-    commit_closed(&mut desk, 1, 5);
+    commit_closed(desk, 1, 5);
     desk.commit([
         changed(entry(EntryId::Chunk(1), 10)),
         changed(confirmed(3, 99)),
@@ -150,29 +144,23 @@ fn what_nobody_looked_at_stays_in_quarantine(fixture: &mut dyn Fixture) {
 }
 
 /// S13: that a chunk was granted and retired long ago never makes its ids free again.
-fn how_far_was_counted_outlives_what_was_counted(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn how_far_was_counted_outlives_what_was_counted(desk: &mut Desk) {
     let farm = FarmRecord { paused: false, next_chunk: 72, next_id: 72_000 };
-    commit_closed(&mut desk, 7, 5);
+    commit_closed(desk, 7, 5);
     desk.commit([changed(farm)]);
     desk.prune(&before(1_000));
-    let mut desk = desk.reopen(fixture);
+    desk.reopen();
     assert_eq!(desk.reader().farm().expect("it is read"), farm);
-    let told = desk.load().into_iter().find_map(|loaded| match loaded {
-        Loaded::SessionSeq(seq) => Some(seq),
-        _ => None,
-    });
-    assert_eq!(told, Some(7));
+    assert_eq!(loaded!(desk, Loaded::SessionSeq(seq) => seq), [7]);
 }
 
-fn a_session_that_was_deleted_can_come_again(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
-    commit_closed(&mut desk, 1, 5);
+fn a_session_that_was_deleted_can_come_again(desk: &mut Desk) {
+    commit_closed(desk, 1, 5);
     desk.prune(&before(1_000));
     desk.commit([changed(SessionRecord { body: None, ..session(1) })]);
     let again = desk.reader().session(&session_id(1)).expect("it is read");
     assert_eq!(again, Some(SessionRecord { body: None, ..session(1) }), "nothing of the one before is left");
-    assert_eq!(counts(&desk, 1), [0; 3]);
+    assert_eq!(counts(desk, 1), [0; 3]);
 }
 
 /// The changes that say when they happened, each at a moment.
@@ -190,8 +178,7 @@ fn dated(at: i64) -> [Change; 8] {
     ]
 }
 
-fn the_feed_is_dated_by_changes_of_sessions(fixture: &mut dyn Fixture) {
-    let mut desk = Desk::open(fixture);
+fn the_feed_is_dated_by_changes_of_sessions(desk: &mut Desk) {
     let oldest = |desk: &Desk| desk.reader().feed(0, 1).expect("it is read").oldest;
     for (kind, at) in (0..).zip((1..=8).map(|kind| kind * 1_000_000)) {
         let first = 2 * kind + 1;
@@ -199,8 +186,8 @@ fn the_feed_is_dated_by_changes_of_sessions(fixture: &mut dyn Fixture) {
         desk.feed([first], old);
         desk.feed([first + 1], young);
         desk.prune(&before(at));
-        assert_eq!(oldest(&desk), first, "kind {kind}: it is not older than it says");
+        assert_eq!(oldest(desk), first, "kind {kind}: it is not older than it says");
         desk.prune(&before(at + 1));
-        assert_eq!(oldest(&desk), first + 1, "kind {kind}: it is as old as it says");
+        assert_eq!(oldest(desk), first + 1, "kind {kind}: it is as old as it says");
     }
 }

@@ -1,6 +1,6 @@
 //! Records of sessions to write: a plain one of each kind, to be varied by the cases.
 
-pub(super) use crate::conformance::samples::{changed, name};
+pub(crate) use crate::conformance::samples::{changed, name};
 use muster_model::{
     ChunkRecord, ChunkState, DiagnosticKind, DiagnosticRecord, Digest, EntryId, FrameRange, FrameTaskId,
     FrameTaskRecord, FrameTaskStatus, IdRange, QuarantineRecord, RendererRecord, RendererState, ReplayRecord,

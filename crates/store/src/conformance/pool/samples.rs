@@ -1,6 +1,6 @@
 //! Records of the pool to write: a plain one of each kind, to be varied by the cases.
 
-pub(super) use crate::conformance::samples::{changed, submission_key};
+pub(crate) use crate::conformance::samples::{changed, submission_key};
 use crate::{Reader, conformance::desk::Desk};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Demand, Digest, Fence, PoolEndRecord, PoolJobDraft,
@@ -9,11 +9,11 @@ use muster_model::{
 };
 use std::sync::Arc;
 
-pub(super) const OWNER: UserId = UserId(7);
-pub(super) const CLIENT: UserId = UserId(8);
+pub(crate) const OWNER: UserId = UserId(7);
+pub(crate) const CLIENT: UserId = UserId(8);
 
 /// A worker that was seen once.
-pub(super) fn worker(id: u64) -> PoolWorkerRecord {
+pub(crate) fn worker(id: u64) -> PoolWorkerRecord {
     PoolWorkerRecord {
         id: PoolWorkerId(id),
         owner: OWNER,
@@ -34,7 +34,7 @@ pub(super) fn worker(id: u64) -> PoolWorkerRecord {
 }
 
 /// A number, and something else.
-pub(super) fn specs() -> Specs {
+pub(crate) fn specs() -> Specs {
     let qualities = [
         ("vram", Quality::Amount(Scale::new(24.5))),
         ("debt", Quality::Amount(Scale::new(-0.1))),
@@ -44,7 +44,7 @@ pub(super) fn specs() -> Specs {
 }
 
 /// A job that asks for nothing.
-pub(super) fn job(id: u64) -> PoolJobRecord {
+pub(crate) fn job(id: u64) -> PoolJobRecord {
     let draft = PoolJobDraft {
         payload: format!("{{\"n\": {id}}}").into(),
         priority: 50,
@@ -59,12 +59,12 @@ pub(super) fn job(id: u64) -> PoolJobRecord {
 }
 
 /// The same as a store hands it over at a start.
-pub(super) fn without_payload(job: PoolJobRecord) -> PoolJobRecord {
+pub(crate) fn without_payload(job: PoolJobRecord) -> PoolJobRecord {
     PoolJobRecord { draft: PoolJobDraft { payload: "".into(), ..job.draft }, ..job }
 }
 
 /// An assignment that was given out.
-pub(super) fn assignment(job: u64, n: u8) -> AssignmentRecord {
+pub(crate) fn assignment(job: u64, n: u8) -> AssignmentRecord {
     AssignmentRecord {
         id: AssignmentId::new(PoolJobId(job), n),
         worker: PoolWorkerId(3),
@@ -82,7 +82,7 @@ pub(super) fn assignment(job: u64, n: u8) -> AssignmentRecord {
 }
 
 /// An assignment that was handed in.
-pub(super) fn done(job: u64, n: u8) -> AssignmentRecord {
+pub(crate) fn done(job: u64, n: u8) -> AssignmentRecord {
     let granted = assignment(job, n);
     let result = PoolResult {
         assignment: granted.id,
@@ -106,7 +106,7 @@ pub(super) fn done(job: u64, n: u8) -> AssignmentRecord {
 }
 
 /// The same with another result.
-pub(super) fn with(assignment: AssignmentRecord, result: PoolResult) -> AssignmentRecord {
+pub(crate) fn with(assignment: AssignmentRecord, result: PoolResult) -> AssignmentRecord {
     AssignmentRecord {
         digest: Some(result.digest),
         output_hash: result.output_hash.clone(),
@@ -117,12 +117,12 @@ pub(super) fn with(assignment: AssignmentRecord, result: PoolResult) -> Assignme
 }
 
 /// The same as memory holds it.
-pub(super) fn without_result(assignment: AssignmentRecord) -> AssignmentRecord {
+pub(crate) fn without_result(assignment: AssignmentRecord) -> AssignmentRecord {
     AssignmentRecord { result: None, ..assignment }
 }
 
 /// The end of a job whose first assignment was accepted.
-pub(super) fn end(job: u64, at: i64) -> PoolEndRecord {
+pub(crate) fn end(job: u64, at: i64) -> PoolEndRecord {
     PoolEndRecord {
         job: PoolJobId(job),
         client: CLIENT,
@@ -133,7 +133,7 @@ pub(super) fn end(job: u64, at: i64) -> PoolEndRecord {
     }
 }
 
-pub(super) fn key(client: UserId, text: &str, at: i64) -> PoolKeyRecord {
+pub(crate) fn key(client: UserId, text: &str, at: i64) -> PoolKeyRecord {
     PoolKeyRecord {
         client,
         key: submission_key(text),
@@ -144,10 +144,10 @@ pub(super) fn key(client: UserId, text: &str, at: i64) -> PoolKeyRecord {
     }
 }
 
-pub(super) fn read_worker(desk: &Desk, id: u64) -> PoolWorkerRecord {
+pub(crate) fn read_worker(desk: &Desk, id: u64) -> PoolWorkerRecord {
     desk.reader().pool_worker(PoolWorkerId(id)).expect("it is read").expect("it is there")
 }
 
-pub(super) fn read_assignments(reader: &dyn Reader, job: u64) -> Vec<AssignmentRecord> {
+pub(crate) fn read_assignments(reader: &dyn Reader, job: u64) -> Vec<AssignmentRecord> {
     reader.assignments(PoolJobId(job)).expect("they are read")
 }

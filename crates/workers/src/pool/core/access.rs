@@ -4,7 +4,7 @@ use super::{Action, Core, Note, Over, Refusal, Trouble};
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Backoff;
 
-/// Whether the server knows who calls.
+/// Access to the server.
 #[derive(Debug)]
 pub(super) struct Access {
     state: State,
@@ -25,7 +25,7 @@ enum State {
     /// There is a token, which may still be exchanged for a new one. No call is made until that is settled: the old
     /// one ends with the exchange.
     Stale {
-        /// Nobody has said yet that it is none.
+        /// No call was told yet that it is invalid.
         is_good: bool,
     },
 }
@@ -128,8 +128,9 @@ impl Core {
         if self.access.is_in() {
             self.access.state = State::Stale { is_good: true };
         }
-        let number = self.number();
-        self.access.ask.leave(Sent { number, at: now, generation: self.access.generation });
+        let sent = self.next_call(now);
+        let number = sent.number;
+        self.access.ask.leave(sent);
         let is_out = self.access.state == State::Out;
         self.actions.push_back(if is_out { Action::LogIn(number) } else { Action::Renew(number) });
     }

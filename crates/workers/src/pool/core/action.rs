@@ -1,4 +1,4 @@
-//! What the core wants done.
+//! Actions of the core, and the types of its events.
 
 use super::{super::Assignment, Refusal};
 use muster_model::Millis;
@@ -36,25 +36,25 @@ pub enum Action {
     Beat {
         /// Recognises the answer.
         number: u64,
-        /// Which worker.
+        /// The worker.
         worker: u64,
     },
     /// Ask what the worker has started and say [`super::Core::resumed`] (P6).
     Resume {
         /// Recognises the answer.
         number: u64,
-        /// Which worker.
+        /// The worker.
         worker: u64,
-        /// How many that can be.
+        /// Upper limit of these.
         at_most: u32,
     },
     /// Ask for an assignment, have it started, and say [`super::Core::polled`] (P6).
     Poll {
         /// Recognises the answer.
         number: u64,
-        /// Which worker.
+        /// The worker.
         worker: u64,
-        /// How long the server may hold the answer back.
+        /// Time that the server may hold the response back.
         wait: Millis,
     },
     /// Take the poll with this number back: nobody waits for its answer any more.
@@ -71,9 +71,9 @@ pub enum Action {
     Ack(u64),
     /// The server will never take this entry: keep it apart, for people.
     SetAside {
-        /// Which entry.
+        /// The entry.
         entry: u64,
-        /// Why.
+        /// The reason.
         why: Text,
     },
     /// Tell people.
@@ -87,7 +87,7 @@ pub struct Work {
     pub number: u64,
     /// As which worker.
     pub worker: u64,
-    /// What to do.
+    /// The assignment.
     pub assignment: Arc<Assignment>,
 }
 
@@ -102,11 +102,11 @@ pub struct Submission {
     pub assignment: u64,
     /// As it was handed out.
     pub nonce: Text,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What came of an assignment.
+/// Result of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// This JSON object, in its canonical form (P10).
@@ -124,11 +124,11 @@ pub struct Spooled {
     pub assignment: u64,
     /// As it was handed out.
     pub nonce: Text,
-    /// Whether it says that the assignment failed.
+    /// True if it says that the assignment failed.
     pub is_error: bool,
 }
 
-/// What a worker has started, as a server tells it (P6).
+/// Started assignments of a worker, as the server lists them (P6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Started {
     /// All of it: what is not among these is not the worker's any more.
@@ -139,7 +139,7 @@ pub enum Started {
     TooLong,
 }
 
-/// How a submission was taken (P7, P8).
+/// The way in which a submission was accepted (P7, P8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// Now.
@@ -148,7 +148,7 @@ pub enum Submitted {
     Before,
 }
 
-/// How a work ended.
+/// End of a work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// By itself.
@@ -159,7 +159,7 @@ pub enum End {
     Unable(Text),
 }
 
-/// What people should read.
+/// A message for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The server does not answer.
@@ -180,31 +180,31 @@ pub enum Note {
     },
     /// The server was told of another number of slots when the worker registered.
     OtherSlots {
-        /// How many.
+        /// The number.
         theirs: u64,
     },
     /// The next key is in the place of the old one.
     KeyReplaced,
     /// The next key could not be put in the place of the old one.
     KeyNotReplaced {
-        /// Why.
+        /// The reason.
         why: Text,
     },
-    /// What was started before is executed again.
+    /// Assignments that were started before are executed again.
     Resumed {
-        /// How many.
+        /// The number.
         assignments: usize,
     },
     /// This machine could not begin an assignment; it is tried again.
     Unable {
-        /// Which.
+        /// Its id.
         assignment: u64,
-        /// Why.
+        /// The reason.
         why: Text,
     },
     /// The server has an assignment no longer that is executed here.
     Dropped {
-        /// Which.
+        /// Its id.
         assignment: u64,
     },
     /// A call was refused, in a way that is no end of anything.
@@ -213,7 +213,7 @@ pub enum Note {
     Taken {
         /// Of which assignment.
         assignment: u64,
-        /// Why the assignment failed, where it says so.
+        /// Reason of the failure, where the assignment failed.
         error: Option<Text>,
         /// Now, or before.
         how: Submitted,
@@ -222,12 +222,12 @@ pub enum Note {
     SetAside {
         /// Of which assignment.
         assignment: u64,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
-/// Why a worker is over.
+/// Reason why a worker has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
     /// It was asked to leave.
@@ -243,16 +243,16 @@ pub enum Over {
         /// The public half of that one.
         key: Text,
     },
-    /// What it has started is more than one answer may hold.
+    /// The list of its started assignments is longer than a response may be.
     TooLong,
-    /// What is on disk is another worker's.
+    /// The results on disk are another worker's.
     OtherSpool {
         /// Whose.
         worker: u64,
     },
 }
 
-/// How a worker is, for people.
+/// Status of a worker, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Its number at the server, once that knows it.
@@ -263,19 +263,19 @@ pub struct Status {
     pub waiting: usize,
     /// Results that the server does not have yet.
     pub spooled: usize,
-    /// What became of results in this life.
+    /// Counts of results in this life.
     pub counts: Counts,
-    /// Whether the spool can be written.
+    /// True if the spool can be written.
     pub can_store: bool,
-    /// Whether this machine can begin what it is given.
+    /// True if this machine can begin what it is given.
     pub is_able: bool,
-    /// Whether the server answers.
+    /// True if the server answers.
     pub reachable: bool,
-    /// Whether it was asked to leave.
+    /// True if it was asked to leave.
     pub leaving: bool,
 }
 
-/// What became of results.
+/// Counts of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Taken, with an output.

@@ -3,18 +3,18 @@
 use super::{
     Action, Core, Note, Over, Trouble, WorkerSummary,
     access::{Ask, Sent},
-    farewell::is_final,
+    is_final,
     outbox::UNFIT,
 };
 use muster_model::Timestamp;
 use muster_worker_kit::Text;
 
-/// What is known of this worker at the server.
+/// Registration of this worker at the server.
 #[derive(Debug, Default)]
 pub(super) struct Link {
     phase: Phase,
     ask: Ask,
-    /// How many assignments the server gives the worker at once, where it said so.
+    /// Number of assignments that the server gives the worker at once, where it said so.
     slots: Option<u64>,
     /// When it was given the key that results are signed with, where it had none.
     given_at: Option<Timestamp>,
@@ -44,6 +44,13 @@ enum Phase {
     },
 }
 
+impl Link {
+    /// True if the server got the key after this call was made.
+    pub(super) fn has_key_since(&self, sent: Sent) -> bool {
+        self.given_at.is_some_and(|given_at| sent.at <= given_at)
+    }
+}
+
 impl Default for Phase {
     fn default() -> Self {
         Self::Look { is_taken: false }
@@ -68,7 +75,7 @@ impl Core {
                 }
             }
             (Ok(_), _) => {}
-            (Err(trouble), _) => self.not_bound((trouble, sent), now),
+            (Err(trouble), _) => self.not_bound(sent, trouble, now),
         }
         self.settle(now);
     }
@@ -87,7 +94,7 @@ impl Core {
             Err(Trouble::Refused(refusal)) if refusal.status == 409 && &*refusal.detail == NAME_EXISTS => {
                 self.link.phase = Phase::Look { is_taken: true };
             }
-            Err(trouble) => self.not_bound((trouble, sent), now),
+            Err(trouble) => self.not_bound(sent, trouble, now),
         }
         self.settle(now);
     }
@@ -110,7 +117,7 @@ impl Core {
                 self.link.phase = Phase::ReplaceKey { worker };
             }
             (Ok(()), _) => {}
-            (Err(trouble), _) => self.not_bound((trouble, sent), now),
+            (Err(trouble), _) => self.not_bound(sent, trouble, now),
         }
         self.settle(now);
     }
@@ -146,11 +153,6 @@ impl Core {
         }
     }
 
-    /// Whether the server got the key after this call was made.
-    pub(super) fn has_key_since(&self, sent: Sent) -> bool {
-        self.link.given_at.is_some_and(|given_at| sent.at <= given_at)
-    }
-
     /// Its number, once all is settled.
     pub(super) const fn worker(&self) -> Option<u64> {
         match self.link.phase {
@@ -159,13 +161,13 @@ impl Core {
         }
     }
 
-    /// How many assignments may be started at the server: as many as it gives at once, or as this worker has slots.
+    /// Upper limit of started assignments: as many as the server gives at once, or as this worker has slots.
     pub(super) fn started_max(&self) -> u32 {
         let theirs = self.link.slots.unwrap_or_default().min(u64::from(SLOTS_MAX));
         u32::try_from(theirs).unwrap_or(SLOTS_MAX).max(self.settings.slots)
     }
 
-    /// Whether results can be submitted: the server has the key that they are signed with.
+    /// True if results can be submitted: the server has the key that they are signed with.
     pub(super) const fn is_key_known(&self) -> bool {
         matches!(self.link.phase, Phase::Bound { .. } | Phase::GiveNextKey { .. })
     }
@@ -187,8 +189,9 @@ impl Core {
         if self.bind_at().is_none_or(|at| now < at) {
             return;
         }
-        let number = self.number();
-        self.link.ask.leave(Sent { number, at: now, generation: self.access.generation() });
+        let sent = self.next_call(now);
+        let number = sent.number;
+        self.link.ask.leave(sent);
         let key = self.settings.key.clone();
         let next_key = self.settings.next_key.clone();
         self.actions.push_back(match self.link.phase {
@@ -200,12 +203,12 @@ impl Core {
         });
     }
 
-    /// Whoever leaves binds only for the sake of results that nobody has yet.
+    /// A leaving worker binds only to submit results that the server does not have.
     fn is_worth_binding(&self) -> bool {
         self.farewell.is_none() || !self.outbox.is_empty()
     }
 
-    /// What to think of the worker that the server knows by this name.
+    /// Judges the worker that the server knows by this name.
     fn recognise(&mut self, known: &WorkerSummary, now: Timestamp) {
         let worker = known.id;
         self.link.slots = known.slots;
@@ -230,7 +233,7 @@ impl Core {
         }
     }
 
-    /// How to go on where the server has the key that results are signed with.
+    /// The phase after the server has the key that results are signed with.
     const fn with_own_key(&self, worker: u64) -> Phase {
         match self.settings.next_key {
             Some(_) => Phase::GiveNextKey { worker },
@@ -239,7 +242,7 @@ impl Core {
     }
 
     /// A call came to nothing. Whatever was asked for may have happened all the same: look before the next try.
-    fn not_bound(&mut self, (trouble, sent): (Trouble, Sent), now: Timestamp) {
+    fn not_bound(&mut self, sent: Sent, trouble: Trouble, now: Timestamp) {
         match trouble {
             Trouble::NoAnswer(asked) => {
                 self.link.ask.put_off(asked, now);

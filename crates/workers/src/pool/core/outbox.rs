@@ -1,11 +1,11 @@
 //! P16: results that the server does not have yet.
 
 use super::{
-    Action, Core, Note, Outcome, Over, Refusal, Spooled, Submitted, Trouble,
-    access::{BACKOFF, Sent},
-    farewell::is_final,
+    Action, Core, Note, Outcome, Over, Refusal, Spooled, Submission, Submitted, Trouble,
+    access::{Ask, Sent},
+    is_final,
 };
-use muster_model::{Millis, Timestamp};
+use muster_model::Timestamp;
 use muster_worker_kit::Text;
 use std::collections::BTreeMap;
 
@@ -19,32 +19,20 @@ pub(super) struct Entry {
     pub(super) worker: u64,
     pub(super) assignment: u64,
     pub(super) nonce: Text,
-    /// Why the assignment failed, where it did.
+    /// Reason of the failure, where the assignment failed.
     pub(super) error: Option<Text>,
     is_durable: bool,
     /// The server says that it is the key, or the signature, that is wrong. Which it is shows when the key is looked up.
     doubt: Option<Refusal>,
     /// Left by an earlier life.
     is_found: bool,
-    sent: Option<Sent>,
-    tries: u32,
-    not_before: Timestamp,
+    ask: Ask,
 }
 
 impl Entry {
-    pub(super) fn new(worker: u64, (assignment, nonce): (u64, Text), error: Option<Text>) -> Self {
-        Self {
-            worker,
-            assignment,
-            nonce,
-            error,
-            is_durable: false,
-            doubt: None,
-            is_found: false,
-            sent: None,
-            tries: 0,
-            not_before: Timestamp::default(),
-        }
+    fn new(worker: u64, assignment: u64, nonce: Text, error: Option<Text>) -> Self {
+        let ask = Ask::default();
+        Self { worker, assignment, nonce, error, is_durable: false, doubt: None, is_found: false, ask }
     }
 }
 
@@ -52,14 +40,19 @@ impl Outbox {
     pub(super) fn found(spooled: Vec<Spooled>) -> Self {
         let entry = |Spooled { worker, assignment, nonce, is_error }| {
             let error = is_error.then(|| "it failed in an earlier life of the worker".into());
-            let entry = Entry::new(worker, (assignment, nonce), error);
+            let entry = Entry::new(worker, assignment, nonce, error);
             Entry { is_durable: true, is_found: true, ..entry }
         };
         Self((1..).zip(spooled.into_iter().map(entry)).collect())
     }
 
-    pub(super) fn push(&mut self, number: u64, entry: Entry) {
-        self.0.insert(number, entry);
+    pub(super) fn push(&mut self, submission: &Submission) {
+        let Submission { entry, worker, assignment, nonce, outcome } = submission;
+        let error = match outcome {
+            Outcome::Error(error) => Some(error.clone()),
+            Outcome::Output(_) => None,
+        };
+        self.0.insert(*entry, Entry::new(*worker, *assignment, nonce.clone(), error));
     }
 
     pub(super) fn len(&self) -> usize {
@@ -74,7 +67,7 @@ impl Outbox {
         self.0.values().any(|entry| entry.assignment == assignment)
     }
 
-    /// Whether something of an earlier life is left.
+    /// True if something of an earlier life is left.
     pub(super) fn has_found(&self) -> bool {
         self.0.values().any(|entry| entry.is_found)
     }
@@ -90,22 +83,14 @@ impl Outbox {
         }
     }
 
-    /// The call that an answer belongs to.
-    pub(super) fn answered(&mut self, number: u64) -> Option<Sent> {
-        self.0.get_mut(&number)?.sent.take()
+    /// The calls for a result.
+    pub(super) fn ask(&mut self, number: u64) -> Option<&mut Ask> {
+        self.0.get_mut(&number).map(|entry| &mut entry.ask)
     }
 
     /// Takes a result out that was answered for good.
     pub(super) fn remove(&mut self, number: u64) -> Option<Entry> {
         self.0.remove(&number)
-    }
-
-    /// A result was not taken for now.
-    pub(super) fn put_off(&mut self, number: u64, asked: Option<Millis>, now: Timestamp) {
-        if let Some(entry) = self.0.get_mut(&number) {
-            entry.tries = entry.tries.saturating_add(1);
-            entry.not_before = now + BACKOFF.patience(entry.tries, asked);
-        }
     }
 
     /// A result was refused for its signature, or for the key.
@@ -123,45 +108,42 @@ impl Outbox {
 
     /// When the next result could leave, if only time keeps it back.
     pub(super) fn ready_at(&self) -> Option<Timestamp> {
-        if self.in_flight() >= AT_ONCE_MAX {
-            return None;
-        }
-        let ready = self.0.values().filter(|entry| entry.is_durable && entry.sent.is_none());
-        ready.map(|entry| entry.not_before).min()
+        let has_room = self.in_flight() < AT_ONCE_MAX;
+        self.ready().filter(|_| has_room).map(|(_, at)| at).min()
     }
 
     /// Chooses what leaves now, the oldest first.
     pub(super) fn choose(&self, now: Timestamp) -> Vec<u64> {
-        let is_ready = |entry: &Entry| entry.is_durable && entry.sent.is_none() && entry.not_before <= now;
-        let ready = self.0.iter().filter(|(_, entry)| is_ready(entry)).map(|(number, _)| *number);
-        ready.take(AT_ONCE_MAX.saturating_sub(self.in_flight())).collect()
+        let due = self.ready().filter(|(_, at)| *at <= now).map(|(number, _)| number);
+        due.take(AT_ONCE_MAX.saturating_sub(self.in_flight())).collect()
     }
 
-    pub(super) fn leave(&mut self, number: u64, sent: Sent) {
-        if let Some(entry) = self.0.get_mut(&number) {
-            entry.sent = Some(sent);
-        }
+    /// Results on disk that are not on their way, and when each may leave.
+    fn ready(&self) -> impl Iterator<Item = (u64, Timestamp)> {
+        let durable = self.0.iter().filter(|(_, entry)| entry.is_durable);
+        durable.filter_map(|(number, entry)| Some((*number, entry.ask.ready_at()?)))
     }
 
     fn in_flight(&self) -> usize {
-        self.0.values().filter(|entry| entry.sent.is_some()).count()
+        self.0.values().filter(|entry| entry.ask.is_on_its_way()).count()
     }
 }
 
-/// What becomes of a result that was not taken.
+/// Meaning of a refused result.
 enum Verdict {
     /// The same bytes again, after a while.
     Later(Refusal),
-    /// Nobody will ever take it.
+    /// The server will never take it.
     Never(Refusal),
-    /// Nobody will ever take it, if the server has the key that it is signed with.
+    /// The server will never take it, if it has the key that the result is signed with.
     Doubt(Refusal),
 }
 
 impl Core {
     /// A result was answered, or was not.
     pub fn submitted(&mut self, entry: u64, answer: Result<Submitted, Trouble>, now: Timestamp) {
-        let Some(sent) = self.outbox.answered(entry) else { return self.settle(now) };
+        let Some(ask) = self.outbox.ask(entry) else { return self.settle(now) };
+        let Some(sent) = ask.abandon() else { return self.settle(now) };
         match answer {
             Ok(how) => {
                 self.heard();
@@ -169,19 +151,19 @@ impl Core {
             }
             Err(Trouble::Unauthorized) => self.turned_away(sent, now),
             Err(Trouble::NoAnswer(asked)) => {
+                ask.put_off(asked, now);
                 self.unheard();
-                self.outbox.put_off(entry, asked, now);
             }
             // The result stays on disk: it is the worker that is in question.
             Err(Trouble::Refused(refusal)) if is_final(&refusal) => self.refuse(Over::Refused(refusal), now),
             Err(Trouble::Refused(refusal)) => match verdict(refusal) {
                 Verdict::Later(refusal) => {
-                    self.outbox.put_off(entry, None, now);
+                    ask.put_off(None, now);
                     self.note(Note::Refused(refusal));
                 }
                 Verdict::Never(refusal) => self.set_aside(entry, refusal),
                 // The server got the key meanwhile.
-                Verdict::Doubt(_) if self.has_key_since(sent) => self.outbox.put_off(entry, None, now),
+                Verdict::Doubt(_) if self.link.has_key_since(sent) => ask.put_off(None, now),
                 Verdict::Doubt(refusal) => {
                     self.outbox.doubt(entry, refusal);
                     self.look_again();
@@ -200,8 +182,10 @@ impl Core {
             return;
         }
         for entry in self.outbox.choose(now) {
-            self.outbox.leave(entry, Sent { number: entry, at: now, generation: self.access.generation() });
-            self.actions.push_back(Action::Submit(entry));
+            if let Some(ask) = self.outbox.ask(entry) {
+                ask.leave(Sent { number: entry, at: now, generation: self.access.generation() });
+                self.actions.push_back(Action::Submit(entry));
+            }
         }
     }
 
@@ -219,18 +203,19 @@ impl Core {
     }
 
     pub(super) fn set_aside(&mut self, number: u64, refusal: Refusal) {
-        let Some(entry) = self.outbox.remove(number) else { return };
+        let Some(Entry { worker, assignment, nonce, error, .. }) = self.outbox.remove(number) else { return };
         let why = format!("{} {}", refusal.status, refusal.detail);
         self.actions.push_back(Action::SetAside { entry: number, why: why.trim_end().into() });
         self.counts.aside += 1;
-        if UNFIT.contains(&refusal.status) && entry.error.is_none() {
+        if UNFIT.contains(&refusal.status) && error.is_none() {
             // The server does not take this form of it, and would go on waiting; so it learns why there is none.
-            let error = format!("the result was refused with {why}");
-            self.store(entry.worker, (entry.assignment, entry.nonce), Outcome::Error(error.into()));
+            let outcome = Outcome::Error(format!("the result was refused with {why}").into());
+            let entry = self.number();
+            self.store(Submission { entry, worker, assignment, nonce, outcome });
         } else {
-            self.done.push(entry.assignment);
+            self.done.push(assignment);
         }
-        self.note(Note::SetAside { assignment: entry.assignment, refusal });
+        self.note(Note::SetAside { assignment, refusal });
     }
 }
 

@@ -2,9 +2,8 @@
 
 use super::{
     super::Assignment,
-    Action, Core, End, Held, Note, Outcome, Over, Refusal, Started, Submission, Trouble, Waiting, Work,
+    Action, Core, End, Execution, Note, Over, Refusal, Started, Submission, Trouble, Waiting, Work,
     access::{BACKOFF, Sent},
-    outbox::Entry,
 };
 use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Text;
@@ -28,7 +27,7 @@ impl Done {
 }
 
 impl Core {
-    /// What the worker has started was told, or was not.
+    /// Handles the list of what the worker has started, or its failure.
     pub fn resumed(&mut self, number: u64, answer: Result<Started, Trouble>, now: Timestamp) {
         let Some(sent) = self.resume.take(number) else { return self.settle(now) };
         match answer {
@@ -43,7 +42,7 @@ impl Core {
                 // Whoever does not know the question will not know the answer another time; one who leaves has no time.
                 let is_known = !matches!(trouble, Trouble::Refused(_)) && self.farewell.is_none();
                 self.must_resume |= is_known;
-                match self.judge((trouble, sent), now) {
+                match self.judge(sent, trouble, now) {
                     Some(_) if !is_known => self.resume.again_at(now + RESUME_EVERY),
                     Some(asked) => self.resume.put_off(asked, now),
                     None => {}
@@ -73,7 +72,7 @@ impl Core {
                 if self.must_resume {
                     self.resume.again_at(now);
                 }
-                if let Some(asked) = self.judge((trouble, sent), now) {
+                if let Some(asked) = self.judge(sent, trouble, now) {
                     self.poll.put_off(asked, now);
                 }
             }
@@ -93,12 +92,12 @@ impl Core {
         let Some(worker) = self.worker().filter(|_| self.resume_at().is_some_and(|at| at <= now)) else {
             return;
         };
-        let number = self.number();
+        let sent = self.next_call(now);
         // A poll whose answer is lost from now on makes it due again.
         self.must_resume = false;
-        self.resume.leave(Sent { number, at: now, generation: self.access.generation() });
+        self.resume.leave(sent);
         let at_most = self.started_max();
-        self.actions.push_back(Action::Resume { number, worker, at_most });
+        self.actions.push_back(Action::Resume { number: sent.number, worker, at_most });
     }
 
     pub(super) fn poll_at(&self) -> Option<Timestamp> {
@@ -120,9 +119,9 @@ impl Core {
         let Some(worker) = self.worker().filter(|_| self.poll_at().is_some_and(|at| at <= now)) else {
             return;
         };
-        let number = self.number();
-        self.poll.leave(Sent { number, at: now, generation: self.access.generation() });
-        self.actions.push_back(Action::Poll { number, worker, wait: self.settings.poll_wait });
+        let sent = self.next_call(now);
+        self.poll.leave(sent);
+        self.actions.push_back(Action::Poll { number: sent.number, worker, wait: self.settings.poll_wait });
     }
 
     /// Takes back a poll that is on its way. It may have started something, which is asked for, and executed: nobody else
@@ -179,9 +178,9 @@ impl Core {
     fn drop_others(&mut self, started: &[Assignment], asked: Sent) {
         let is_gone = |id: u64| !started.iter().any(|assignment| assignment.id == id);
         self.waiting.retain(|waiting| waiting.since >= asked.number || !is_gone(waiting.assignment.id));
-        for (number, held) in self.works.range_mut(..asked.number) {
-            let assignment = held.assignment.id;
-            if is_gone(assignment) && !std::mem::replace(&mut held.is_dropped, true) {
+        for (number, execution) in self.works.range_mut(..asked.number) {
+            let assignment = execution.work.assignment.id;
+            if is_gone(assignment) && !std::mem::replace(&mut execution.is_dropped, true) {
                 self.actions.extend([Action::Kill(*number), Action::Note(Note::Dropped { assignment })]);
             }
         }
@@ -190,7 +189,7 @@ impl Core {
     /// Takes an assignment, unless it is known here; says whether it is new.
     fn offer(&mut self, assignment: &Assignment, now: Timestamp) -> bool {
         let id = assignment.id;
-        let is_held = self.works.values().any(|held| held.assignment.id == id)
+        let is_held = self.works.values().any(|execution| execution.work.assignment.id == id)
             || self.waiting.iter().any(|waiting| waiting.assignment.id == id);
         let is_leaving = self.farewell.is_some();
         let may_begin = self.farewell.as_ref().is_none_or(|farewell| farewell.may_begin(now));
@@ -211,9 +210,9 @@ impl Core {
         let Some(worker) = self.worker() else {
             return self.waiting.push_front(Waiting { since: self.last_number, assignment });
         };
-        let number = self.number();
-        self.works.insert(number, Held { worker, assignment: Arc::clone(&assignment), is_dropped: false });
-        self.actions.push_back(Action::Begin(Work { number, worker, assignment }));
+        let work = Work { number: self.number(), worker, assignment };
+        self.works.insert(work.number, Execution { work: work.clone(), is_dropped: false });
+        self.actions.push_back(Action::Begin(work));
     }
 
     fn free(&self) -> usize {
@@ -230,7 +229,7 @@ impl Core {
     }
 }
 
-/// Whether an answer says that there is nothing to do.
+/// True if an answer says that there is nothing to do.
 fn is_nothing(refusal: &Refusal) -> bool {
     refusal.status == 404 && &*refusal.detail == NO_ASSIGNMENT
 }
@@ -247,29 +246,30 @@ pub(super) struct Unable {
 impl Core {
     /// Nothing of a work runs any more.
     pub fn ended(&mut self, work: u64, end: End, now: Timestamp) {
-        let Some(held) = self.works.remove(&work) else { return self.settle(now) };
+        let Some(Execution { work, is_dropped }) = self.works.remove(&work) else { return self.settle(now) };
         match end {
             // Of what the server has no longer it would take nothing.
-            _ if held.is_dropped => {}
+            _ if is_dropped => {}
             End::Done(outcome) => {
                 self.unable = None;
-                let (assignment, nonce) = (held.assignment.id, held.assignment.nonce.clone());
-                self.store(held.worker, (assignment, nonce), outcome);
+                let (assignment, nonce) = (work.assignment.id, work.assignment.nonce.clone());
+                let entry = self.number();
+                self.store(Submission { entry, worker: work.worker, assignment, nonce, outcome });
             }
             End::Stopped => {}
-            End::Unable(why) => self.put_back((work, held), why, now),
+            End::Unable(why) => self.put_back(work, why, now),
         }
         self.settle(now);
     }
 
     /// Keeps an assignment that this machine could not begin, for another try; until then nothing is begun or taken.
-    fn put_back(&mut self, (work, held): (u64, Held), why: Text, now: Timestamp) {
+    fn put_back(&mut self, work: Work, why: Text, now: Timestamp) {
         let tries = self.unable.as_ref().map_or(0, |unable| unable.tries).saturating_add(1);
         self.unable = Some(Unable { tries, until: now + BACKOFF.delay(tries) });
-        self.note(Note::Unable { assignment: held.assignment.id, why });
+        self.note(Note::Unable { assignment: work.assignment.id, why });
         // Whoever comes next under this name finds it again.
         if self.farewell.is_none() {
-            self.waiting.push_front(Waiting { since: work, assignment: held.assignment });
+            self.waiting.push_front(Waiting { since: work.number, assignment: work.assignment });
         }
     }
 
@@ -293,14 +293,9 @@ impl Core {
     }
 
     /// Has a result written down.
-    pub(super) fn store(&mut self, worker: u64, (assignment, nonce): (u64, Text), outcome: Outcome) {
-        let entry = self.number();
-        let error = match &outcome {
-            Outcome::Error(error) => Some(error.clone()),
-            Outcome::Output(_) => None,
-        };
-        self.outbox.push(entry, Entry::new(worker, (assignment, nonce.clone()), error));
-        self.actions.push_back(Action::Store(Submission { entry, worker, assignment, nonce, outcome }));
+    pub(super) fn store(&mut self, submission: Submission) {
+        self.outbox.push(&submission);
+        self.actions.push_back(Action::Store(submission));
     }
 }
 

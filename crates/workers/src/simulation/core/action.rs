@@ -1,4 +1,4 @@
-//! What the core wants done.
+//! Actions of the core, and the types of its events.
 
 use super::{super::Task, Refusal, Trouble};
 use muster_contract_simulation::{FailRequest, HeartbeatRequest, ProgressRequest, RebindRequest};
@@ -22,7 +22,7 @@ pub enum Action {
     Pull {
         /// Recognises the answer.
         number: u64,
-        /// How long the master may hold the answer back.
+        /// Time that the master may hold the response back.
         wait: Millis,
     },
     /// Render; [`super::Core::progressed`] and [`super::Core::ended`] tell how it goes.
@@ -35,9 +35,9 @@ pub enum Action {
     Progress(Progress),
     /// Hand in the result of a work and say [`super::Core::sent`] (S5, S5b).
     Send {
-        /// Which work.
+        /// The work.
         work: u64,
-        /// What.
+        /// The report.
         report: Report,
     },
     /// Take leave of the master and say [`super::Core::unregistered`] (S6).
@@ -55,18 +55,18 @@ pub struct Beat {
     pub request: HeartbeatRequest,
 }
 
-/// What a worker tells a master of a newer term (S19).
+/// Message of a worker to a master of a newer term (S19).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebind {
     /// Recognises the answer.
     pub number: u64,
     /// The newest term that was heard of.
     pub epoch: u64,
-    /// What is held, the oldest first.
+    /// The held tasks, the oldest first.
     pub tasks: Vec<Arc<Task>>,
     /// The last frame that was made.
     pub last_frame: Option<u64>,
-    /// Where the worker stands, as it was last told.
+    /// State of the worker, as the master last said.
     pub state: Text,
 }
 
@@ -75,7 +75,7 @@ pub struct Rebind {
 pub struct Work {
     /// Tells works apart within one life of the worker.
     pub number: u64,
-    /// What to do.
+    /// The task.
     pub task: Arc<Task>,
 }
 
@@ -88,21 +88,21 @@ pub struct Progress {
     pub request: ProgressRequest,
 }
 
-/// What a work came to.
+/// Result of a work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// It is done (S5).
     Complete {
-        /// Which.
+        /// Its id.
         task: Text,
         /// JSON.
         body: Text,
     },
     /// It failed (S5b).
     Fail {
-        /// Which.
+        /// Its id.
         task: Text,
-        /// Which try.
+        /// The attempt.
         attempt: u16,
         /// Reason, for people.
         error: Text,
@@ -132,16 +132,16 @@ impl Report {
     }
 }
 
-/// What a master answers to a registration (S1).
+/// A master's response to a registration (S1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
-    /// How often it wants to hear of the worker.
+    /// Interval of heartbeats.
     pub interval: Millis,
     /// Its term.
     pub epoch: u64,
 }
 
-/// How far a renderer is; every number counts from the beginning of its range.
+/// Progress of a renderer; every number counts from the beginning of its range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Frames done.
@@ -150,13 +150,13 @@ pub struct Seen {
     pub last_frame: Option<u64>,
     /// Frames left out.
     pub dropped: u64,
-    /// How full its queue is.
+    /// Fill level of its queue.
     pub queue: Ratio,
-    /// How busy its GPU is.
+    /// Load of its GPU.
     pub gpu: Ratio,
 }
 
-/// How a work ended.
+/// End of a work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     /// All is rendered and on disk; the body is what the master shall be told, the same at every try.
@@ -166,14 +166,14 @@ pub enum End {
     },
     /// Something went wrong.
     Failed {
-        /// What, for people.
+        /// The problem, for people.
         error: Text,
     },
     /// It was killed, as asked.
     Stopped,
 }
 
-/// What people should read.
+/// A message for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// It is registered.
@@ -190,34 +190,34 @@ pub enum Note {
     },
     /// It stopped what it was at and registers anew.
     Lost(Loss),
-    /// Where it stands has changed.
+    /// The state has changed.
     State(Text),
-    /// How fast it may render has changed.
+    /// The pace of rendering has changed.
     Paced(Ratio),
     /// It was given a task and does not do it.
     NotTaken {
-        /// Which.
+        /// Its id.
         task: Option<Text>,
-        /// Why.
+        /// The reason.
         why: Text,
     },
     /// The master wants a task stopped.
     Stopping {
-        /// Which.
+        /// Its id.
         task: Text,
     },
     /// The master took a result.
     Taken(Report),
     /// The master did not take a result, and never will.
     GivenUp {
-        /// What.
+        /// The report.
         report: Report,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
-/// Why a worker stopped what it was at and registers anew (S8).
+/// Reason why a worker stopped its tasks and registers anew (S8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Its heartbeats found nobody.
@@ -230,7 +230,7 @@ pub enum Loss {
     Unknown,
 }
 
-/// What becomes of a task that was pushed (S3).
+/// Response to a pushed task (S3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// It is held here, now or for a while.
@@ -244,14 +244,14 @@ pub enum Offer {
     },
     /// It cannot be done here.
     Wrong {
-        /// Why.
+        /// The reason.
         why: Text,
     },
     /// The worker is not registered at the moment, or about to leave.
     Away,
 }
 
-/// Why a worker is over.
+/// Reason why a worker has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
     /// It was asked to leave.
@@ -260,21 +260,21 @@ pub enum Over {
     Refused(Refusal),
 }
 
-/// How a worker is, for people.
+/// Status of a worker, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Where it stands, as the master says; nothing while it is not registered.
+    /// State, as the master says; nothing while it is not registered.
     pub state: Option<Text>,
     /// The newest term that was heard of.
     pub epoch: u64,
     /// Tasks held.
     pub held: usize,
-    /// How fast it may render.
+    /// Pace of rendering.
     pub pace: Ratio,
     /// Frames made in all.
     pub frames: u64,
-    /// Whether the last heartbeat was answered.
+    /// True if the last heartbeat was answered.
     pub reachable: bool,
-    /// Whether it was asked to leave.
+    /// True if it was asked to leave.
     pub leaving: bool,
 }

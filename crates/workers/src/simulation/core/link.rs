@@ -1,12 +1,14 @@
-//! What a worker knows of its way to the master (S1, S2, S8).
+//! S1, S2, S8, S19: the way to the master: registration, heartbeats, what the master says to them, and rebinding.
 
 use super::{
-    Action, Core, FULL, Loss, Note, Refusal, Registration, Trouble, UNTOLD, farewell::Farewell, take::Pulls,
+    Action, Beat, Core, FULL, Farewell, Loss, Note, Rebind, Refusal, Registration, STILL, Trouble, UNTOLD,
+    work::{Held, Pulls},
 };
-use muster_model::{Millis, Timestamp};
-use muster_worker_kit::Backoff;
+use muster_contract_simulation::{HeartbeatRequest, HeartbeatResponse, Order};
+use muster_model::{Millis, Ratio, Timestamp};
+use muster_worker_kit::{Backoff, Text};
 
-/// Whether the master knows this worker.
+/// State of the registration.
 #[derive(Debug)]
 pub(super) enum Link {
     Away(Away),
@@ -41,11 +43,11 @@ pub(super) struct Bound {
     unanswered: Vec<Try>,
 }
 
-/// What is to be told to a master of a newer term.
+/// State of rebinding to a master of a newer term.
 #[derive(Debug, Default)]
 pub(super) struct Rebinding {
     pub(super) is_wanted: bool,
-    /// What is on its way, and the term it speaks of.
+    /// The request under way, and the term that it speaks of.
     pub(super) asking: Option<(u64, u64)>,
     pub(super) next_at: Timestamp,
 }
@@ -80,7 +82,7 @@ impl Bound {
         self.next_beat_at = if next > now { next } else { now + self.interval };
     }
 
-    /// Whether a heartbeat is one whose answer matters still.
+    /// True if a heartbeat is one whose answer matters still.
     pub(super) fn awaits(&self, number: u64) -> bool {
         self.unanswered.iter().any(|attempt| attempt.number == number)
     }
@@ -106,12 +108,12 @@ impl Bound {
         late.for_each(|attempt| attempt.has_failed = true);
     }
 
-    /// Whether so many tries failed that the master must be taken to be gone (S8).
+    /// True if so many tries failed that the master must be taken to be gone (S8).
     pub(super) fn is_cut_off(&self) -> bool {
         self.failures() >= TRIES_MAX
     }
 
-    /// Whether it went so long without an answer, tries or not, that it must be taken to be lost: it was asleep.
+    /// True if it went so long without an answer, tries or not, that it must be taken to be lost: it was asleep.
     pub(super) fn is_stalled(&self, now: Timestamp) -> bool {
         (now - self.heard_at).0 > self.interval.0 * (TRIES_MAX as i64 + 1)
     }
@@ -217,14 +219,207 @@ impl Core {
     }
 }
 
-/// What whoever started the worker must mend. One in quarantine waits for an operator instead (S9).
+/// Refusal that only a person can mend. A worker in quarantine waits for an operator instead (S9).
 fn mistake(trouble: &Trouble) -> Option<Refusal> {
     match trouble {
         Trouble::NoAnswer(_) => None,
         Trouble::Unauthorized => {
             Some(Refusal { status: 401, detail: "the enrolment secret is wrong".into() })
         }
-        Trouble::Refused(refusal) => Some(refusal.clone()).filter(|refusal| refusal.status != QUARANTINED),
+        Trouble::Refused(refusal) => Some(refusal.clone()).filter(|refusal| refusal.status != FORBIDDEN),
+    }
+}
+
+impl Core {
+    /// A heartbeat was answered, or was not.
+    pub fn beaten(&mut self, number: u64, answer: Result<HeartbeatResponse, Trouble>, now: Timestamp) {
+        self.fence(now);
+        let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
+        if !bound.awaits(number) {
+            return self.settle(now);
+        }
+        match answer {
+            Ok(heard) if heard.epoch.is_some_and(|epoch| epoch < self.epoch) => {
+                // A master that was replaced and does not know it yet. To be heard by it is no help.
+                bound.failed(number);
+                self.note(Note::StaleMaster { epoch: heard.epoch.unwrap_or_default() });
+            }
+            Ok(heard) => {
+                bound.answered(number, now);
+                self.miss_pause(&heard.commands);
+                self.hear(heard, now);
+            }
+            Err(Trouble::NoAnswer(_)) => bound.failed(number),
+            Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
+            Err(Trouble::Refused(refusal)) => match refusal.status {
+                GONE => self.removed(refusal, now),
+                NOT_FOUND => self.lose(Loss::Unknown, now),
+                _ => bound.failed(number),
+            },
+        }
+        self.settle(now);
+    }
+
+    /// A rebind was answered, or was not.
+    pub fn rebound(&mut self, number: u64, answer: Result<HeartbeatResponse, Trouble>, now: Timestamp) {
+        self.fence(now);
+        let Link::Bound(bound) = &mut self.link else { return self.settle(now) };
+        let asked = bound.rebind.asking.take_if(|(asked, _)| *asked == number);
+        let Some((_, epoch)) = asked else { return self.settle(now) };
+        match answer {
+            Ok(heard) if heard.epoch.is_some_and(|epoch| epoch < self.epoch) => {
+                bound.rebind.next_at = now + REBIND_AGAIN;
+            }
+            Ok(heard) => {
+                bound.epoch = bound.epoch.max(epoch);
+                bound.rebind.is_wanted = false;
+                self.hear(heard, now);
+            }
+            Err(Trouble::NoAnswer(_)) => bound.rebind.next_at = now + REBIND_AGAIN,
+            Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
+            Err(Trouble::Unauthorized | Trouble::Refused(_)) => self.lose(Loss::Unknown, now),
+        }
+        self.settle(now);
+    }
+
+    /// Some answer, to whatever, came from a master of this term.
+    pub fn heard_of(&mut self, epoch: u64, now: Timestamp) {
+        if epoch <= self.epoch {
+            return;
+        }
+        self.fence(now);
+        self.epoch = epoch;
+        if let Link::Bound(bound) = &mut self.link {
+            bound.rebind.is_wanted = true;
+        }
+        self.settle(now);
+    }
+
+    /// Tells that it lives, when it is time to.
+    pub(super) fn beat(&mut self, now: Timestamp) {
+        let number = self.last_number + 1;
+        let (status, is_silent) = (self.word(), self.farewell.as_ref().is_some_and(Farewell::is_silent));
+        let Link::Bound(bound) = &mut self.link else { return };
+        if bound.next_beat_at > now || is_silent {
+            return;
+        }
+        bound.sent(number, now);
+        self.last_number = number;
+        let running = || self.works.values().filter(|held| held.is_running());
+        let most = |of: fn(&Held) -> Ratio| running().map(of).max().unwrap_or_default();
+        self.actions.push_back(Action::Beat(Beat {
+            number,
+            request: HeartbeatRequest {
+                queue_ratio: most(|held| held.seen.queue),
+                gpu_usage: Some(most(|held| held.seen.gpu)),
+                last_frame: self.last_frame,
+                status: status.into(),
+                rtt: bound.rtt,
+            },
+        }));
+    }
+
+    /// Tells a master of a newer term what is held here.
+    pub(super) fn rebind(&mut self, now: Timestamp) {
+        let number = self.last_number + 1;
+        let Link::Bound(bound) = &mut self.link else { return };
+        let rebind = &mut bound.rebind;
+        if !rebind.is_wanted || rebind.asking.is_some() || rebind.next_at > now {
+            return;
+        }
+        rebind.asking = Some((number, self.epoch));
+        self.last_number = number;
+        self.actions.push_back(Action::Rebind(Rebind {
+            number,
+            epoch: self.epoch,
+            tasks: self
+                .works
+                .values()
+                .filter(|held| !held.is_ending())
+                .map(|held| held.task.clone())
+                .collect(),
+            last_frame: self.last_frame,
+            state: self.state.clone(),
+        }));
+    }
+
+    /// Does what the master says.
+    fn hear(&mut self, heard: HeartbeatResponse, now: Timestamp) {
+        self.epoch = self.epoch.max(heard.epoch.unwrap_or_default());
+        self.allowed = heard.backpressure.map_or(self.allowed, |backpressure| backpressure.factor);
+        if let Link::Bound(bound) = &mut self.link {
+            bound.rebind.is_wanted |= self.epoch > bound.epoch;
+        }
+        for order in heard.commands {
+            self.obey(order, now);
+        }
+        if let Some(state) = heard.state {
+            self.stand(state, now);
+        }
+    }
+
+    fn obey(&mut self, order: Order, now: Timestamp) {
+        match order {
+            Order::Rebind => {
+                if let Link::Bound(bound) = &mut self.link {
+                    bound.rebind.is_wanted = true;
+                }
+            }
+            Order::Reregister => self.lose(Loss::Ordered, now),
+            Order::Pause => self.pauses = self.pauses.saturating_add(1),
+            Order::Resume => self.pauses = 0,
+            Order::Stop(task) => self.stop(&task),
+        }
+    }
+
+    /// A master that said `pause` again and again and says it no more has resumed: its word for that may have been lost.
+    /// One that says it once is taken at its word until it says `resume`.
+    fn miss_pause(&mut self, orders: &[Order]) {
+        if self.pauses >= REPEATED && !orders.contains(&Order::Pause) {
+            self.pauses = 0;
+        }
+    }
+
+    /// Takes note of where it stands.
+    fn stand(&mut self, state: Text, now: Timestamp) {
+        match &*state {
+            LOST => return self.lose(Loss::Ordered, now),
+            QUARANTINED => self.let_go_of_all(),
+            ZOMBIE => self.removed(Refusal { status: GONE, detail: REMOVED.into() }, now),
+            _ => {}
+        }
+        if state != self.state {
+            self.state = state.clone();
+            self.note(Note::State(state));
+        }
+    }
+
+    /// The master called to say that it removed this worker (S6). Same consequences as a 410.
+    pub fn dismissed(&mut self, now: Timestamp) {
+        self.fence(now);
+        self.removed(Refusal { status: GONE, detail: REMOVED.into() }, now);
+        self.settle(now);
+    }
+
+    /// Stops everything and leaves: the master removed this worker, and one that keeps calling is a zombie (S6).
+    pub(super) fn removed(&mut self, refusal: Refusal, now: Timestamp) {
+        self.let_go_of_all();
+        self.farewell.get_or_insert_with(|| Farewell::refused(refusal, now));
+    }
+
+    /// True if the master keeps it away from work.
+    pub(super) fn is_quarantined(&self) -> bool {
+        &*self.state == QUARANTINED
+    }
+
+    /// Status in one word (S2). Never `error`: failures are reported of the task they happened to.
+    fn word(&self) -> &'static str {
+        match () {
+            () if self.farewell.is_some() => "leaving",
+            () if self.works.is_empty() => "idle",
+            () if self.pace == STILL => "paused",
+            () => "rendering",
+        }
     }
 }
 
@@ -235,11 +430,20 @@ pub(super) const BACKOFF: Backoff =
 const TRIES_MAX: usize = 5;
 const INTERVAL_MIN: Millis = Millis(50);
 const INTERVAL_MAX: Millis = Millis(60_000);
-const QUARANTINED: u16 = 403;
-/// How long a worker that is refused waits before it tries again: somebody must do something first.
+const FORBIDDEN: u16 = 403;
+/// Pause of a refused worker before it tries again: somebody must do something first.
 const REFUSED_FOR: Millis = Millis(10_000);
 /// A registration that holds for so long is not one of two that fight.
 const STEADY: Millis = Millis(30_000);
+const LOST: &str = "Lost";
+const QUARANTINED: &str = "Quarantined";
+const ZOMBIE: &str = "zombie";
+const NOT_FOUND: u16 = 404;
+/// S6: the answer to every call of a removed worker, except a heartbeat.
+pub(super) const GONE: u16 = 410;
+const REMOVED: &str = "the worker was removed";
+const REPEATED: u32 = 2;
+const REBIND_AGAIN: Millis = Millis(1_000);
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,13 @@
 //! The worker's mind: registration, heartbeats, slots, reports, leaving. It has no clock, no disk and no network.
 //!
-//! Whoever drives it tells it what happened (the methods below), takes what it wants done from [`Core::next_action`],
+//! Its driver tells it what happened (the methods below), takes what it wants done from [`Core::next_action`],
 //! and wakes it at [`Core::next_wake`]. It never sees a secret: tokens are the driver's business.
 //!
 //! Its one promise: when the master must have given a worker up, because heartbeats fail, because the worker was asleep,
 //! or because the master says so, everything that it holds is stopped before anything new is begun (S8).
 
 mod action;
-mod beat;
-mod farewell;
 mod link;
-mod take;
 mod work;
 
 #[cfg(test)]
@@ -21,7 +18,6 @@ pub use action::{
 };
 pub use muster_worker_kit::{Refusal, Trouble};
 
-use farewell::Farewell;
 use link::{Away, Link};
 use muster_model::{Millis, Ratio, Timestamp};
 use muster_worker_kit::Text;
@@ -29,17 +25,16 @@ use std::{
     collections::{BTreeMap, VecDeque},
     path::PathBuf,
 };
-use take::Pulls;
-use work::{Done, Held};
+use work::{Done, Held, Phase, Pulls};
 
-/// What does not change while a worker lives.
+/// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How many tasks it holds at once.
+    /// Number of tasks that it holds at once.
     pub slots: u32,
-    /// How long a pull may wait at the master; nothing where the master pushes (S3).
+    /// Time that a pull may wait at the master; nothing where the master pushes (S3).
     pub pull_wait: Option<Millis>,
-    /// Where it may write, if not everywhere.
+    /// Directory that it may write to; nothing means everywhere.
     pub output_root: Option<PathBuf>,
 }
 
@@ -48,15 +43,15 @@ pub struct Settings {
 pub struct Core {
     settings: Settings,
     link: Link,
-    /// Whether it was ever registered: what is refused before that is a mistake of whoever started it.
+    /// True if it was ever registered: what is refused before that is a mistake of whoever started it.
     was_registered: bool,
     /// The newest term that was heard of; whoever speaks for an older one is not obeyed (S18).
     epoch: u64,
-    /// Where it stands, as the master says.
+    /// State, as the master says.
     state: Text,
-    /// How fast the master lets it render.
+    /// Pace that the master allows.
     allowed: Ratio,
-    /// How often the master said `pause` since it last let it work.
+    /// Number of `pause` orders since the master last let it work.
     pauses: u32,
     /// The pace that was asked for last.
     pace: Ratio,
@@ -122,13 +117,13 @@ impl Core {
         works.chain(link).chain(pull).chain(farewell).min()
     }
 
-    /// Why it is over, once nothing of it runs any more.
+    /// Reason of the end, once nothing of the worker runs any more.
     #[must_use]
     pub fn over(&self) -> Option<&Over> {
         self.farewell.as_ref().filter(|farewell| farewell.is_said()).map(Farewell::why)
     }
 
-    /// How it is, for people.
+    /// Status, for people.
     #[must_use]
     pub fn status(&self) -> Status {
         let (state, reachable) = match &self.link {
@@ -179,7 +174,118 @@ impl Core {
     }
 }
 
+/// A worker that will take nothing more.
+#[derive(Debug)]
+struct Farewell {
+    why: Over,
+    /// After this nothing is waited for any more.
+    until: Timestamp,
+    step: Step,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Running work is ended; results of ended work are handed in.
+    Tidying,
+    /// The master is told.
+    Telling {
+        asking: Option<u64>,
+        next_at: Timestamp,
+        tries: u32,
+    },
+    Said,
+}
+
+impl Farewell {
+    /// Of a worker that the master will have none of: nobody need be told.
+    fn refused(refusal: Refusal, now: Timestamp) -> Self {
+        Self { why: Over::Refused(refusal), until: now + PATIENCE, step: Step::Tidying }
+    }
+
+    fn why(&self) -> &Over {
+        &self.why
+    }
+
+    fn is_said(&self) -> bool {
+        self.step == Step::Said
+    }
+
+    /// True if the master shall hear no more signs of life: whoever was removed or has said good-bye, and goes on
+    /// calling, is a zombie (S6).
+    const fn is_silent(&self) -> bool {
+        matches!(self.why, Over::Refused(_)) || !matches!(self.step, Step::Tidying)
+    }
+
+    fn next_wake(&self) -> Option<Timestamp> {
+        match self.step {
+            Step::Tidying => Some(self.until),
+            Step::Telling { asking, next_at, .. } => asking.is_none().then_some(next_at),
+            Step::Said => None,
+        }
+    }
+}
+
+impl Core {
+    /// Nothing new from now on: what runs is ended, results that are ready are handed in, the master is told; see
+    /// [`Core::over`].
+    pub fn leave(&mut self, now: Timestamp) {
+        if self.farewell.is_none() {
+            self.farewell = Some(Farewell { why: Over::Left, until: now + PATIENCE, step: Step::Tidying });
+        }
+        let running: Vec<u64> = self
+            .works
+            .iter()
+            .filter(|(_, held)| !matches!(held.phase, Phase::Reporting(_)))
+            .map(|(work, _)| *work)
+            .collect();
+        running.into_iter().for_each(|work| self.let_go(work));
+        self.settle(now);
+    }
+
+    /// The master was told that the worker leaves, or was not.
+    pub fn unregistered(&mut self, number: u64, answer: Result<(), Trouble>, now: Timestamp) {
+        let Some(Farewell { step, .. }) = &mut self.farewell else { return };
+        let Step::Telling { asking, next_at, tries } = step else { return };
+        if asking.take_if(|asked| *asked == number).is_none() {
+            return;
+        }
+        match answer {
+            Err(Trouble::NoAnswer(_)) if *tries < FAREWELL_TRIES_MAX => *next_at = now + FAREWELL_AGAIN,
+            // Whoever cannot be told will notice the silence.
+            _ => *step = Step::Said,
+        }
+        self.settle(now);
+    }
+
+    /// Takes the next step of leaving.
+    fn take_leave(&mut self, now: Timestamp) {
+        let is_settling =
+            !self.works.is_empty() || matches!(&self.link, Link::Away(away) if away.asking.is_some());
+        let is_bound = matches!(self.link, Link::Bound(_));
+        let number = self.last_number + 1;
+        let Some(farewell) = &mut self.farewell else { return };
+        if farewell.step == Step::Tidying && (!is_settling || farewell.until <= now) {
+            farewell.step = if is_bound && farewell.why == Over::Left {
+                Step::Telling { asking: None, next_at: now, tries: 0 }
+            } else {
+                Step::Said
+            };
+        }
+        let Step::Telling { asking, next_at, tries } = &mut farewell.step else { return };
+        if asking.is_none() && *next_at <= now {
+            *asking = Some(number);
+            *tries += 1;
+            self.last_number = number;
+            self.actions.push_back(Action::Unregister(number));
+        }
+    }
+}
+
 const FULL: Ratio = Ratio(1_000_000);
 const STILL: Ratio = Ratio(0);
-/// What a worker is until its first heartbeat is answered.
+/// State of a worker until its first heartbeat is answered.
 const UNTOLD: &str = "Registered";
+/// Time for programs to end and results to be handed in.
+const PATIENCE: Millis = Millis(5_000);
+const FAREWELL_TRIES_MAX: u32 = 3;
+const FAREWELL_AGAIN: Millis = Millis(1_000);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
-/// What a renderer made.
+/// Output of a renderer.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     /// Frames left out.
@@ -22,7 +22,7 @@ pub(super) struct Rendered {
     pub(super) has_fragment: bool,
 }
 
-/// What was made, of what, by whom.
+/// A finished range.
 pub(super) struct Finished {
     pub(super) task: Arc<Task>,
     pub(super) worker: String,
@@ -58,15 +58,7 @@ impl Finished {
         if self.rendered.has_fragment {
             return Ok(Manifest::Path(name));
         }
-        let contents = Contents {
-            worker: &self.worker,
-            cameras: self.cameras,
-            dropped: self.rendered.dropped,
-            frames: &self.rendered.frames,
-            further_chunks: &self.rendered.further_chunks,
-            pose_directory,
-        };
-        let fragment = Fragment::new(&self.task, &contents);
+        let fragment = Fragment::new(self, pose_directory);
         let fragment = serde_json::to_string(&fragment).expect("it holds texts and numbers");
         if fragment.len() <= INLINE_BYTES_MAX {
             return Ok(Manifest::Inline(fragment.into()));
@@ -112,7 +104,7 @@ pub(super) struct FrameEntry {
     pub(super) statistics: FrameStatistics,
 }
 
-/// What is counted in a frame.
+/// Counts of a frame.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct FrameStatistics {
     pub(super) frames: u64,
@@ -135,44 +127,32 @@ struct Validation {
     missing_frames: u64,
 }
 
-/// What a fragment says besides what its task says.
-#[derive(Debug, Default)]
-pub(super) struct Contents<'a> {
-    pub(super) worker: &'a str,
-    pub(super) cameras: u32,
-    pub(super) dropped: u64,
-    pub(super) frames: &'a [FrameEntry],
-    pub(super) further_chunks: &'a [u64],
-    pub(super) pose_directory: Option<&'a str>,
-}
-
 impl<'a> Fragment<'a> {
-    pub(super) fn new(task: &'a Task, contents: &Contents<'a>) -> Self {
-        let persons = contents.frames.iter().map(|frame| frame.statistics.persons).sum();
+    fn new(finished: &'a Finished, pose_directory: Option<&'a str>) -> Self {
+        let Finished { task, worker, cameras: camera_count, rendered, .. } = finished;
+        let (dropped, frames) = (rendered.dropped, &*rendered.frames);
+        let persons = frames.iter().map(|frame| frame.statistics.persons).sum();
         Self {
             frame_range: [task.frames.start, task.frames.end],
             global_id_chunk_id: task.ids.chunk,
-            worker_id: contents.worker,
+            worker_id: worker,
             session_id: &task.session,
             task_id: &task.id,
-            cameras: cameras(task, contents.cameras),
+            cameras: cameras(task, *camera_count),
             statistics: Statistics {
-                frames: task.frames.len() - contents.dropped,
-                persons: (!contents.frames.is_empty()).then_some(persons),
-                dropped_frames: contents.dropped,
+                frames: task.frames.len() - dropped,
+                persons: (!frames.is_empty()).then_some(persons),
+                dropped_frames: dropped,
             },
-            validation_summary: Validation {
-                is_complete: contents.dropped == 0,
-                missing_frames: contents.dropped,
-            },
+            validation_summary: Validation { is_complete: dropped == 0, missing_frames: dropped },
             replay: task.replay,
-            further_id_chunks: contents.further_chunks,
-            pose_directory: contents.pose_directory,
-            frames: contents.frames,
+            further_id_chunks: &rendered.further_chunks,
+            pose_directory,
+            frames,
         }
     }
 
-    /// What it is called (S21).
+    /// Its name (S21).
     pub(super) fn name(worker: &str, chunk: u64) -> String {
         format!("meta/manifest_fragment_{worker}_{chunk}.json")
     }
@@ -186,7 +166,7 @@ fn cameras(task: &Task, count: u32) -> JsonText {
     })
 }
 
-/// Where renderers leave poses.
+/// Directory of poses.
 pub(super) const POSES: &str = "poses";
 /// Larger fragments go by path: together with the list of poses they must fit into a body that any master takes.
 const INLINE_BYTES_MAX: usize = 512 << 10;
@@ -269,16 +249,5 @@ mod tests {
         finished.task = Arc::new(Task { cameras: JsonText::new(r#"[{"id":"left"}]"#).ok(), ..example() });
         let body: Value = serde_json::from_str(&finished.hand_in(&output).unwrap()).unwrap();
         assert_eq!(body["manifestFragment"]["cameras"], json!([{"id": "left"}]));
-    }
-
-    /// S27: what a program left as its fragment is used, and nothing is made up in its place.
-    #[test]
-    fn a_fragment_of_the_program_is_used() {
-        let place = tempfile::tempdir().unwrap();
-        let output = Output::prepare(place.path(), None).unwrap();
-        let rendered = Rendered { has_fragment: true, ..Rendered::default() };
-        let body: Value = serde_json::from_str(&finished(1, rendered).hand_in(&output).unwrap()).unwrap();
-        assert_eq!(body["manifestFragmentPath"], "meta/manifest_fragment_W1_5.json");
-        assert_eq!(body.get("manifestFragment"), None);
     }
 }

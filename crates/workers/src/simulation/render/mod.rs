@@ -2,7 +2,6 @@
 
 mod completion;
 mod output;
-mod picture;
 mod program;
 mod synthetic;
 
@@ -22,7 +21,7 @@ use std::{path::Path, sync::Arc};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What renders.
+/// A renderer.
 #[derive(Debug)]
 pub enum Renderer {
     /// The built-in one: small pictures of nothing, at any pace, without a GPU.
@@ -34,28 +33,28 @@ pub enum Renderer {
 /// A range to be rendered, and what goes with it.
 pub(super) struct Commission<'a> {
     pub(super) task: &'a Arc<Task>,
-    /// Who renders.
+    /// Name of the worker.
     pub(super) worker: &'a str,
-    /// What the worker's cameras are called in a fragment.
+    /// Number of the worker's cameras.
     pub(super) cameras: u32,
-    /// Where files may go, if not everywhere.
+    /// Directory that files may go to; nothing means everywhere.
     pub(super) root: Option<&'a Path>,
-    /// Where further ids come from.
+    /// Source of further ids.
     pub(super) master: &'a Master,
-    /// How fast it may go.
+    /// Pace of rendering.
     pub(super) pace: watch::Receiver<Ratio>,
     pub(super) cancel: &'a CancellationToken,
     /// Hears how it goes.
     pub(super) tell: &'a (dyn Fn(Told) + Send + Sync),
 }
 
-/// What a renderer says while it works.
+/// Report of a renderer at work.
 pub(super) enum Told {
     Seen(Seen),
     Remark(Text),
 }
 
-/// Why a range was not rendered.
+/// Reason why a range was not rendered.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     /// Somebody asked to stop.

@@ -11,7 +11,7 @@ pub(super) struct Output {
     directory: PathBuf,
 }
 
-/// Why something could not be written.
+/// Reason why something could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutputError {
     #[error("{}: {error}", path.display())]
@@ -64,7 +64,7 @@ impl Output {
         names
     }
 
-    /// Whether it holds a plain file of a name; a link could lead anywhere.
+    /// True if it holds a plain file of a name; a link could lead anywhere.
     pub(super) fn has(&self, name: &str) -> bool {
         self.directory.join(name).symlink_metadata().is_ok_and(|found| found.is_file())
     }

@@ -23,7 +23,7 @@ use std::{
 pub struct Exec {
     /// Its name and its arguments.
     pub argv: Vec<String>,
-    /// What ends it, with all its children.
+    /// Guards that end it with all its children.
     pub guards: Guards,
 }
 
@@ -130,7 +130,7 @@ pub(super) struct Lines {
     frames: FrameRange,
     line: Vec<u8>,
     seen: Seen,
-    /// Whether the program prints its frames itself.
+    /// True if the program prints its frames itself.
     prints_frames: bool,
 }
 
@@ -164,7 +164,7 @@ impl Lines {
         Some(self.seen)
     }
 
-    /// How far it is.
+    /// Its progress.
     pub(super) const fn seen(&self) -> Seen {
         self.seen
     }
@@ -249,7 +249,7 @@ const SCENARIO_BYTES_MAX: usize = 100 << 10;
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 const SCENARIO_FILE: &str = "scenario.json";
 const LINE_BYTES_MAX: usize = 256;
-/// Where renderers leave frames.
+/// Directory of frames.
 const FRAMES: &str = "frames";
 /// Endings of files that are being written.
 const TEMPORARY: [&str; 3] = [".part", ".tmp", "~"];

@@ -4,12 +4,11 @@ use super::{
     Broken, Commission, Told, blocking,
     completion::{FrameEntry, FrameStatistics, POSES, Rendered},
     output::{Output, OutputError},
-    picture::Frame,
 };
 use crate::simulation::core::{Seen, Trouble};
 use muster_model::{IdRange, Ratio};
-use muster_worker_kit::clock::instant_now;
-use serde_json::Value;
+use muster_worker_kit::{clock::instant_now, png};
+use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 
@@ -132,29 +131,29 @@ fn scenario_rate(scenario: &str) -> u64 {
 
 /// Ids that were granted and not yet given to anybody.
 #[derive(Debug)]
-pub(super) struct Purse {
+struct Purse {
     ranges: Vec<IdRange>,
     chunks: Vec<u64>,
 }
 
 impl Purse {
-    pub(super) fn new(ids: IdRange) -> Self {
+    fn new(ids: IdRange) -> Self {
         Self { ranges: vec![ids], chunks: vec![ids.chunk] }
     }
 
-    /// How many are left.
-    pub(super) fn left(&self) -> u64 {
+    /// Number of ids that are left.
+    fn left(&self) -> u64 {
         self.ranges.iter().map(|ids| ids.end - ids.start).fold(0, u64::saturating_add)
     }
 
     /// More were granted.
-    pub(super) fn add(&mut self, ids: IdRange) {
+    fn add(&mut self, ids: IdRange) {
         self.ranges.push(ids);
         self.chunks.push(ids.chunk);
     }
 
     /// Gives out ids that nobody else gets; nothing where there are not as many.
-    pub(super) fn take(&mut self, count: u64) -> Option<Vec<u64>> {
+    fn take(&mut self, count: u64) -> Option<Vec<u64>> {
         if self.left() < count {
             return None;
         }
@@ -171,18 +170,18 @@ impl Purse {
     }
 
     /// The chunks that ids came from, in order.
-    pub(super) fn chunks(&self) -> &[u64] {
+    fn chunks(&self) -> &[u64] {
         &self.chunks
     }
 }
 
 /// Draws numbers that follow from a seed (splitmix64).
 #[derive(Clone, Debug)]
-pub(super) struct Dice(u64);
+struct Dice(u64);
 
 impl Dice {
     /// Dice for one frame of a session: whoever renders it again gets the same picture.
-    pub(super) fn of(session: &str, frame: u64) -> Self {
+    fn of(session: &str, frame: u64) -> Self {
         // FNV-1a.
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let bytes = session.bytes().chain(frame.to_le_bytes());
@@ -190,7 +189,7 @@ impl Dice {
     }
 
     /// A number below `end`, which must not be 0.
-    pub(super) fn below(&mut self, end: u32) -> u32 {
+    fn below(&mut self, end: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -202,7 +201,7 @@ impl Dice {
 
 /// Says when frames are due.
 #[derive(Debug)]
-pub(super) struct Pacer {
+struct Pacer {
     frames_per_second: f64,
     pace: watch::Receiver<Ratio>,
     /// Frames that are due, and parts of one.
@@ -213,13 +212,13 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    pub(super) fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
+    fn new(frames_per_second: u32, pace: watch::Receiver<Ratio>) -> Self {
         let frames_per_second = frames_per_second.into();
         Self { frames_per_second, pace, credit: 1.0, looked_at: instant_now(), rate: 0.0 }
     }
 
     /// Waits until at least one frame is due; gives how many are. Whoever falls behind does not hurry to catch up.
-    pub(super) async fn due(&mut self) -> u64 {
+    async fn due(&mut self) -> u64 {
         loop {
             self.look();
             if self.credit >= 1.0 && self.rate > 0.0 {
@@ -248,16 +247,113 @@ impl Pacer {
     }
 }
 
+/// One frame.
+struct Frame {
+    id: u64,
+    timestamp_ms: u64,
+    /// The persons in it.
+    persons: Vec<u64>,
+    figures: Vec<Figure>,
+    dice: Dice,
+}
+
+/// Position of a person, in pixels.
+struct Figure {
+    left: u32,
+    top: u32,
+    height: u32,
+}
+
+impl Frame {
+    /// Puts persons into a frame. Where they stand follows from the session and the frame alone.
+    fn new(session: &str, id: u64, timestamp_ms: u64, persons: Vec<u64>) -> Self {
+        let mut dice = Dice::of(session, id);
+        let mut figure = || {
+            let height = 8 + dice.below(9);
+            Figure { left: dice.below(WIDTH - height / 2), top: dice.below(HEIGHT - height), height }
+        };
+        let figures = persons.iter().map(|_| figure()).collect();
+        Self { id, timestamp_ms, persons, figures, dice }
+    }
+
+    /// The frame's name; eight digits or more, so that names sort like numbers.
+    fn name(&self) -> String {
+        format!("{:08}", self.id)
+    }
+
+    /// A PNG file: a sky, a ground, and a bright box for each person.
+    fn picture(&self) -> Vec<u8> {
+        let mut dice = self.dice.clone();
+        let horizon = HEIGHT / 3 + dice.below(HEIGHT / 4);
+        let mut pixels = Vec::with_capacity((WIDTH * HEIGHT) as usize);
+        for y in 0..HEIGHT {
+            for x in 0..WIDTH {
+                let ground = if y < horizon { 150 - y } else { 60 + dice.below(12) };
+                let is_person = self.figures.iter().any(|figure| figure.covers(x, y));
+                pixels.push(if is_person { 235 } else { u8::try_from(ground).unwrap_or(u8::MAX) });
+            }
+        }
+        png::grey(WIDTH, HEIGHT, &pixels)
+    }
+
+    /// Labels of the persons (JSON).
+    fn labels(&self, session: &str) -> Value {
+        let persons = self.persons.iter().zip(&self.figures);
+        let persons = persons.map(|(id, figure)| json!({"id": id, "box": figure.bounds()}));
+        json!({
+            "sessionId": session,
+            "frameId": self.id,
+            "timestamp": self.timestamp_ms,
+            "image": format!("frames/{}.png", self.name()),
+            "persons": persons.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Poses of the persons (JSON).
+    fn poses(&self) -> Value {
+        let persons = self.persons.iter().zip(&self.figures);
+        let poses = persons.map(|(id, figure)| json!({"personId": id, "keypoints": figure.joints()}));
+        json!({"frameId": self.id, "timestamp": self.timestamp_ms, "poses": poses.collect::<Vec<_>>()})
+    }
+}
+
+impl Figure {
+    const fn width(&self) -> u32 {
+        self.height / 2
+    }
+
+    fn covers(&self, x: u32, y: u32) -> bool {
+        (self.left..self.left + self.width()).contains(&x) && (self.top..self.top + self.height).contains(&y)
+    }
+
+    const fn bounds(&self) -> [u32; 4] {
+        [self.left, self.top, self.width(), self.height]
+    }
+
+    /// Head, hip, and the two feet.
+    const fn joints(&self) -> [[u32; 2]; 4] {
+        let (middle, bottom) = (self.left + self.width() / 2, self.top + self.height - 1);
+        [
+            [middle, self.top],
+            [middle, self.top + self.height / 2],
+            [self.left, bottom],
+            [self.left + self.width() - 1, bottom],
+        ]
+    }
+}
+
 const FRAMES: &str = "frames";
 const LABELS: &str = "labels";
 const SCENE_RATE: u64 = 30;
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How finely time is cut.
+/// Resolution of time.
 const TICK_S: f64 = 0.001;
-/// How often one that stands still looks whether it may go on, besides being told.
+/// Interval at which a paused renderer checks whether it may go on, besides being notified.
 const STILL_S: f64 = 60.0;
 /// Frames that are due at once at most.
-pub(super) const BATCH_FRAMES_MAX: u32 = 32;
+const BATCH_FRAMES_MAX: u32 = 32;
+const WIDTH: u32 = 64;
+const HEIGHT: u32 = 36;
 
 #[cfg(test)]
 mod tests {
@@ -309,5 +405,22 @@ mod tests {
         for _ in 0..10 {
             assert!(pacer.due().await <= BATCH_FRAMES_MAX.into());
         }
+    }
+
+    /// S27: the same frame of the same session is the same picture, whoever renders it with whatever ids.
+    #[test]
+    fn a_frame_follows_from_session_and_number() {
+        let frame = |session: &str, id, first| Frame::new(session, id, 0, vec![first, first + 1]);
+        assert_eq!(frame("demo", 7, 1).picture(), frame("demo", 7, 500).picture());
+        assert_ne!(frame("demo", 7, 1).picture(), frame("demo", 8, 1).picture());
+        assert_ne!(frame("demo", 7, 1).picture(), frame("other", 7, 1).picture());
+        assert_eq!(frame("demo", 7, 9).labels("demo")["persons"][1]["id"], 10);
+    }
+
+    /// S21: frame files are named by their frameId.
+    #[test]
+    fn names_sort_like_numbers() {
+        let name = |id| Frame::new("demo", id, 0, Vec::new()).name();
+        assert_eq!((name(7), name(123_456_789)), ("00000007".to_owned(), "123456789".to_owned()));
     }
 }

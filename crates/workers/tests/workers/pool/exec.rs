@@ -4,7 +4,7 @@ use super::scene::{Cast, Scene};
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
-/// What comes of an assignment that this script executes.
+/// Result of an assignment that this script executes.
 async fn outcome(script: &'static str) -> Value {
     let scene = Scene::exec(script).await;
     scene.server.hand_out(65, json!({"a": [1, "ö"]}));
@@ -72,7 +72,7 @@ async fn a_program_that_cannot_be_started_fails_no_job() {
     scene.server.hand_out(65, json!({}));
     scene.server.hand_out(129, json!({}));
     scene.report.wait_for(|report| report.state == "cannot execute").await.unwrap();
-    let counts = |desk: &super::server::Desk| (desk.queue.len(), desk.results.len());
+    let counts = |desk: &super::scene::Desk| (desk.queue.len(), desk.results.len());
     assert_eq!(counts(&scene.server.desk()), (1, 0));
     let (draft, program) = (scene.directory.path().join("draft"), scene.directory.path().join("program"));
     fs::write(&draft, "#!/bin/sh\necho '{}'\n").unwrap();

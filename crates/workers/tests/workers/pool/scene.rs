@@ -1,11 +1,20 @@
-//! A worker in this process, its server, and a directory.
+//! A worker in this process, a directory, and the server of contract P as far as a worker needs it; the server loses
+//! responses as the test wants.
 
-use super::server::StandIn;
-use crate::worker_binary;
+use crate::{
+    stand_in::{self, Answer, Call},
+    worker_binary,
+};
+use axum::{
+    Json,
+    body::Bytes,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use muster_model::{Millis, Timestamp};
+use muster_proof::{PublicKey, decode_signature, signed_bytes};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
-use muster_worker_kit::clock::instant_now;
-use muster_worker_kit::{http::Servers, process::Guards};
+use muster_worker_kit::{clock::instant_now, http::Servers, process::Guards};
 use muster_workers::pool::{
     Credentials, KeyFile, Secret, Server,
     core::{Counts, Over},
@@ -13,22 +22,28 @@ use muster_workers::pool::{
     runtime::{Options, PoolWorkerError, Report, Worker},
     wire::Introduction,
 };
-use std::{path::Path, sync::Arc, time::Duration};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
 use tempfile::TempDir;
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// What a worker is to be.
-pub(crate) struct Cast {
-    pub(crate) slots: u32,
-    pub(crate) grace: Millis,
-    pub(crate) timeout: Duration,
+/// Settings of the worker in a test.
+pub(super) struct Cast {
+    pub(super) slots: u32,
+    pub(super) grace: Millis,
+    pub(super) timeout: Duration,
     /// A script that a shell runs; without it the built-in handler is used.
-    pub(crate) script: Option<&'static str>,
+    pub(super) script: Option<&'static str>,
     /// A file in the directory that is run in the place of a script.
-    pub(crate) program: Option<&'static str>,
-    pub(crate) password: &'static str,
-    pub(crate) rotate: bool,
+    pub(super) program: Option<&'static str>,
+    pub(super) password: &'static str,
+    pub(super) rotate: bool,
 }
 
 impl Default for Cast {
@@ -45,39 +60,39 @@ impl Default for Cast {
     }
 }
 
-pub(crate) struct Scene {
-    pub(crate) server: StandIn,
-    pub(crate) directory: TempDir,
-    pub(crate) report: watch::Receiver<Report>,
+pub(super) struct Scene {
+    pub(super) server: StandIn,
+    pub(super) directory: TempDir,
+    pub(super) report: watch::Receiver<Report>,
     leave: CancellationToken,
     worker: JoinHandle<Over>,
 }
 
 impl Scene {
-    pub(crate) async fn start(cast: Cast) -> Self {
+    pub(super) async fn start(cast: Cast) -> Self {
         Self::begin(StandIn::start(), tempfile::tempdir().unwrap(), cast)
     }
 
     /// A worker that has a shell do its work.
-    pub(crate) async fn exec(script: &'static str) -> Self {
+    pub(super) async fn exec(script: &'static str) -> Self {
         Self::start(Cast { script: Some(script), ..Cast::default() }).await
     }
 
     /// A worker with a server and a directory that may have seen others.
-    pub(crate) fn begin(server: StandIn, directory: TempDir, cast: Cast) -> Self {
+    pub(super) fn begin(server: StandIn, directory: TempDir, cast: Cast) -> Self {
         let link = link(&[&server.url], cast.password);
-        Self::linked(link, (server, directory), cast)
+        Self::linked(link, server, directory, cast)
     }
 
     /// A worker that knows two servers, and the second one.
-    pub(crate) async fn with_next(cast: Cast) -> (Self, StandIn) {
+    pub(super) async fn with_next(cast: Cast) -> (Self, StandIn) {
         let server = StandIn::start();
         let next = server.beside();
         let link = link(&[&server.url, &next.url], cast.password);
-        (Self::linked(link, (server, tempfile::tempdir().unwrap()), cast), next)
+        (Self::linked(link, server, tempfile::tempdir().unwrap(), cast), next)
     }
 
-    fn linked(link: Server, (server, directory): (StandIn, TempDir), cast: Cast) -> Self {
+    fn linked(link: Server, server: StandIn, directory: TempDir, cast: Cast) -> Self {
         let seed = || [7 + u8::from(cast.rotate); 32];
         let keys = || KeyFile::open(&directory.path().join("key"), cast.rotate, seed);
         let worker =
@@ -89,7 +104,7 @@ impl Scene {
     }
 
     /// Tries to open another worker with the same spool and another key.
-    pub(crate) fn second(&self) -> Result<(), PoolWorkerError> {
+    pub(super) fn second(&self) -> Result<(), PoolWorkerError> {
         let (cast, directory) = (Cast::default(), self.directory.path());
         let keys = || KeyFile::open(&directory.join("second-key"), false, || [9; 32]);
         let server = link(&[&self.server.url], cast.password);
@@ -97,36 +112,36 @@ impl Scene {
     }
 
     /// Asks the worker to leave and waits until it has.
-    pub(crate) async fn leave(&mut self) -> Over {
+    pub(super) async fn leave(&mut self) -> Over {
         self.leave.cancel();
         self.over().await
     }
 
     /// Waits until the worker is over.
-    pub(crate) async fn over(&mut self) -> Over {
+    pub(super) async fn over(&mut self) -> Over {
         (&mut self.worker).await.unwrap()
     }
 
     /// Asks the worker to leave, and does not wait.
-    pub(crate) fn ask_to_leave(&self) {
+    pub(super) fn ask_to_leave(&self) {
         self.leave.cancel();
     }
 
     /// Waits until something can be said of how the worker is.
-    pub(crate) async fn counted(&mut self, is_right: impl Fn(Counts) -> bool) {
+    pub(super) async fn counted(&mut self, is_right: impl Fn(Counts) -> bool) {
         let waiting = self.report.wait_for(|report| is_right(report.counts));
         tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap().unwrap();
     }
 
-    /// How many results are on disk, and what was set aside; for when the worker is over.
-    pub(crate) fn spool(&self) -> (usize, Vec<SetAside>) {
+    /// Number of results on disk, and the entries set aside; for when the worker has ended.
+    pub(super) fn spool(&self) -> (usize, Vec<SetAside>) {
         let path = self.directory.path().join("spool");
         let spool = Spool::open(Directory::open(&path).unwrap(), Limits::default()).unwrap();
         (spool.0.depth(), set_aside_entries(&Directory::for_reading(&path)).unwrap())
     }
 
     /// Takes the worker away, when it is over, and gives the rest.
-    pub(crate) fn part(self) -> (StandIn, TempDir) {
+    pub(super) fn part(self) -> (StandIn, TempDir) {
         (self.server, self.directory)
     }
 }
@@ -167,4 +182,201 @@ fn handler(directory: &Path, cast: &Cast) -> Handler {
         timeout: cast.timeout,
         worker: "W".to_owned(),
     })
+}
+
+/// A fault in a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// It is done, and the answer breaks off.
+    Lost,
+    /// It is not done: this status with these words.
+    Status(u16, &'static str),
+}
+
+/// State of the server, with the calls that it got.
+#[derive(Default)]
+pub(super) struct Desk {
+    pub(super) calls: Vec<Call>,
+    /// Given once each, by the end of the path.
+    pub(super) faults: BTreeMap<&'static str, VecDeque<Fault>>,
+    /// Given always, by the end of the path.
+    pub(super) standing: BTreeMap<&'static str, Fault>,
+    tokens: u64,
+    is_token_over: bool,
+    /// The key of worker 7, once it is registered.
+    pub(super) key: Option<String>,
+    /// Other workers of the same owner.
+    pub(super) others: Vec<Value>,
+    /// Payloads by assignment that wait for a poll.
+    pub(super) queue: VecDeque<(u64, Value)>,
+    pub(super) started: BTreeMap<u64, Value>,
+    /// The bodies that were taken.
+    pub(super) results: BTreeMap<u64, Bytes>,
+}
+
+/// A stand-in of the server.
+pub(super) type StandIn = stand_in::StandIn<Desk>;
+
+impl StandIn {
+    pub(super) fn start() -> Self {
+        Self::with(Desk::default())
+    }
+
+    pub(super) fn hand_out(&self, assignment: u64, payload: Value) {
+        self.change(|desk| desk.queue.push_back((assignment, payload)));
+    }
+
+    pub(super) fn fail_once(&self, end: &'static str, fault: Fault) {
+        self.desk().faults.entry(end).or_default().push_back(fault);
+    }
+
+    pub(super) fn fail_always(&self, end: &'static str, fault: Option<Fault>) {
+        let mut desk = self.desk();
+        desk.standing.remove(end);
+        desk.standing.extend(fault.map(|fault| (end, fault)));
+    }
+
+    /// The token that was given last is over.
+    pub(super) fn end_token(&self) {
+        self.desk().is_token_over = true;
+    }
+
+    /// The result of an assignment, once it was taken.
+    pub(super) async fn result(&self, assignment: u64) -> Value {
+        let body = self.until(|desk| desk.results.get(&assignment).cloned()).await;
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// Calls in order, without heartbeats.
+    pub(super) fn calls(&self) -> Vec<String> {
+        let calls = self.desk().calls.clone();
+        calls.into_iter().map(|call| call.what).filter(|what| what != "POST workers/heartbeat").collect()
+    }
+}
+
+impl stand_in::Desk for Desk {
+    /// A poll that resumes is `jobs/resume`.
+    fn name(path: &str, body: &Value) -> String {
+        let path = if body["resume"] == true { "jobs/resume" } else { path.trim_start_matches('/') };
+        path.to_owned()
+    }
+
+    fn calls(&mut self) -> &mut Vec<Call> {
+        &mut self.calls
+    }
+
+    fn answer(&mut self, call: &Call) -> Answer {
+        let fault = self.faults.get_mut(call.end()).and_then(VecDeque::pop_front);
+        match fault.or(self.standing.get(call.end()).copied()) {
+            Some(Fault::Status(status, detail)) => Answer::Now(problem(status, detail)),
+            Some(Fault::Lost) => Answer::Lost { awaits_work: self.respond(call).is_none() },
+            None => self.respond(call).map_or(Answer::WithWork, Answer::Now),
+        }
+    }
+
+    fn next_work(&mut self) -> Option<Value> {
+        let (id, payload) = self.queue.pop_front()?;
+        self.started.insert(id, payload.clone());
+        Some(handed(id, &payload))
+    }
+}
+
+impl Desk {
+    /// Responds to a call; nothing where it has to wait for work.
+    fn respond(&mut self, call: &Call) -> Option<Response> {
+        let (what, body) = (call.what.as_str(), &call.body);
+        if what == "POST auth/login" {
+            let is_right = body == "username=owner&password=pass";
+            return Some(if is_right {
+                self.admit()
+            } else {
+                problem(401, "Incorrect username or password")
+            });
+        }
+        if call.credential != format!("Bearer token-{}", self.tokens) || self.is_token_over {
+            return Some(problem(401, "Invalid token"));
+        }
+        let json = call.json();
+        Some(match what {
+            "POST auth/refresh" => self.admit(),
+            "GET workers" => {
+                let known = self.key.iter().map(|key| worker(key));
+                let known = self.others.iter().cloned().chain(known).collect::<Vec<_>>();
+                Json(json!({ "workers": known })).into_response()
+            }
+            "POST workers/register" | "PUT workers/7/key" => {
+                self.key = Some(json["public_key"].as_str().unwrap().to_owned());
+                Json(worker(self.key.as_deref().unwrap())).into_response()
+            }
+            "POST workers/heartbeat" => Json(json!({"worker_id": 7, "last_seen_at": "now"})).into_response(),
+            "POST jobs/resume" => {
+                let started = self.started.iter().map(|(id, payload)| handed(*id, payload));
+                Json(json!({"assignments": started.collect::<Vec<_>>()})).into_response()
+            }
+            "POST jobs/poll" => {
+                return stand_in::Desk::next_work(self).map(|handed| Json(handed).into_response());
+            }
+            "POST jobs/submit" => self.submit(&json, body),
+            _ => problem(404, "no such page"),
+        })
+    }
+
+    fn admit(&mut self) -> Response {
+        (self.tokens, self.is_token_over) = (self.tokens + 1, false);
+        Json(json!({"access_token": format!("token-{}", self.tokens), "token_type": "bearer", "expires_in": 900}))
+            .into_response()
+    }
+
+    /// P8, in its order, as far as it matters here.
+    fn submit(&mut self, json: &Value, body: &Bytes) -> Response {
+        let id = json["assignment_id"].as_u64().unwrap();
+        let signature = decode_signature(json["signature"].as_str().unwrap()).unwrap();
+        let signed = signed_bytes(id, json["nonce"].as_str().unwrap(), json["output_hash"].as_str());
+        let key = PublicKey::decode(self.key.as_deref().unwrap()).unwrap();
+        if !key.verify(&signed, &signature) {
+            return problem(400, "Signature verification failed");
+        }
+        if json["nonce"] != nonce(id) {
+            return problem(400, "Invalid nonce");
+        }
+        match self.results.get(&id) {
+            Some(taken) if taken == body => {
+                let mut answer = problem(409, "Assignment already submitted");
+                answer.headers_mut().insert("muster-identical", "true".parse().unwrap());
+                answer
+            }
+            Some(_) => problem(409, "Assignment already submitted"),
+            None if self.started.remove(&id).is_none() => {
+                problem(409, "Assignment is not in a submittable state")
+            }
+            None => {
+                self.results.insert(id, body.clone());
+                Json(json!({"assignment_id": id, "status": "completed", "finished_at": "now"}))
+                    .into_response()
+            }
+        }
+    }
+}
+
+fn worker(key: &str) -> Value {
+    json!({"id": 7, "name": "W", "owner_user_id": 1, "status": "offline", "region": null, "specs_json": null,
+        "public_key": key, "last_seen_at": null})
+}
+
+fn handed(id: u64, payload: &Value) -> Value {
+    json!({"assignment_id": id, "job": payload, "nonce": nonce(id), "cost_hint_tokens": 0})
+}
+
+fn nonce(id: u64) -> String {
+    format!("nonce-{id}")
+}
+
+fn problem(status: u16, detail: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap();
+    let body = json!({"type": "about:blank", "status": status.as_u16(), "detail": detail});
+    let mut answer = (status, Json(body)).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        answer.headers_mut().insert("retry-after", "0".parse().unwrap());
+    }
+    answer
 }

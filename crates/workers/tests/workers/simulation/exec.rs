@@ -1,6 +1,6 @@
 //! S27: a worker that has programs do its work.
 
-use super::scene::Scene;
+use super::scene::{Scene, Script};
 use muster_worker_kit::process::wait_for_earlier_guards;
 use muster_workers::simulation::core::Over;
 use serde_json::json;
@@ -14,7 +14,7 @@ async fn a_program_renders_a_range() {
         "env > env.txt; pwd > pwd.txt; mkdir poses; echo '{}' > poses/b.json; echo '{}' > poses/a.json
         echo starting; echo frame 104; echo dropped 2; echo queue 0.5";
     let scene = Scene::exec(script).await;
-    scene.master.hand_out(scene.task(5, (100, 110)));
+    scene.master.hand_out(scene.task(5, 100..110));
     let body = scene.master.nth("POST tasks/t5/complete", 0).await.json();
     let directory = scene.chunk(5);
     let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
@@ -47,7 +47,7 @@ async fn a_program_renders_a_range() {
 async fn a_fragment_of_the_program_is_used() {
     let script = "mkdir meta; echo '{}' > meta/manifest_fragment_${MUSTER_WORKER_ID}_${MUSTER_CHUNK_ID}.json";
     let scene = Scene::exec(script).await;
-    scene.master.hand_out(scene.task(5, (0, 10)));
+    scene.master.hand_out(scene.task(5, 0..10));
     let body = scene.master.nth("POST tasks/t5/complete", 0).await.json();
     assert_eq!(body["manifestFragmentPath"], "meta/manifest_fragment_W1_5.json");
     assert_eq!(body.get("manifestFragment"), None);
@@ -58,13 +58,13 @@ async fn a_fragment_of_the_program_is_used() {
 async fn progress_of_a_program_is_told() {
     let scene =
         Scene::exec("echo frame 3; echo queue 0.75; until [ -e ../../go ]; do sleep 0.01; done").await;
-    scene.master.hand_out(scene.task(5, (0, 10)));
-    let told = |script: &super::master::Script| {
+    scene.master.hand_out(scene.task(5, 0..10));
+    let told = |script: &Script| {
         let progress = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
         progress.map(|call| call.json()).find(|body| body["processedFrames"] == 4)
     };
     assert_eq!(scene.master.until(told).await["maxQueueRatio"], 0.75);
-    let beat = |script: &super::master::Script| {
+    let beat = |script: &Script| {
         let beats = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         beats.map(|call| call.json()).find(|body| body["lastFrame"] == 3 && body["queueRatio"] == 0.75)
     };
@@ -78,13 +78,13 @@ async fn progress_of_a_program_is_told() {
 async fn a_failing_program_gives_its_task_back() {
     let scene =
         Scene::exec("head -c 100000 /dev/zero | tr '\\0' x >&2; echo out of memory >&2; exit 3").await;
-    scene.master.hand_out(scene.task(5, (0, 10)));
+    scene.master.hand_out(scene.task(5, 0..10));
     let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
     let error = fail["error"].as_str().unwrap();
     assert!(error.starts_with("sh ended with 3: xxx") && error.ends_with("out of memory"), "{error}");
     assert!(error.len() < 3_000);
     assert_eq!((&fail["workerId"], &fail["attempt"]), (&json!("W1"), &json!(1)));
-    scene.master.hand_out(scene.task(6, (0, 10)));
+    scene.master.hand_out(scene.task(6, 0..10));
     scene.master.nth("POST tasks/t6/fail", 0).await;
 }
 
@@ -92,8 +92,8 @@ async fn a_failing_program_gives_its_task_back() {
 const STUBBORN: &str = "trap '' TERM INT HUP; setsid sleep 1000 & echo frame 0; while :; do sleep 1001; done";
 
 async fn until_it_runs(scene: &Scene) {
-    scene.master.hand_out(scene.task(5, (0, 10)));
-    let runs = |script: &super::master::Script| {
+    scene.master.hand_out(scene.task(5, 0..10));
+    let runs = |script: &Script| {
         let mut beats = script.calls.iter().filter(|call| call.what == "POST workers/W1/heartbeat");
         beats.any(|call| call.json()["lastFrame"] == 0).then_some(())
     };
@@ -141,14 +141,14 @@ async fn leaving_ends_the_program() {
 #[tokio::test]
 async fn a_long_scenario_is_a_file() {
     let scene = Scene::exec("[ -z \"$MUSTER_SCENARIO\" ] && wc -c < \"$MUSTER_SCENARIO_FILE\" > size").await;
-    let mut task = scene.task(5, (0, 10));
+    let mut task = scene.task(5, 0..10);
     task["scenario"] = json!("x".repeat(200_000));
     scene.master.hand_out(task);
     scene.master.nth("POST tasks/t5/complete", 0).await;
     assert_eq!(fs::read_to_string(scene.chunk(5).join("size")).unwrap().trim(), "200002");
 }
 
-fn progress_of(script: &super::master::Script, task: &str) -> Vec<u64> {
+fn progress_of(script: &Script, task: &str) -> Vec<u64> {
     let told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
     let told = told.map(|call| call.json()).filter(|body| body["taskId"] == task);
     told.map(|body| body["processedFrames"].as_u64().unwrap()).collect()
@@ -165,7 +165,7 @@ async fn a_failure_comes_after_the_last_progress() {
             echo no bone in frame $n >&2; exit 7"
         ))
         .await;
-        scene.master.hand_out(scene.task(5, (100, 110)));
+        scene.master.hand_out(scene.task(5, 100..110));
         let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
         assert_eq!(fail["error"], "sh ended with 7: no bone in frame 104");
         let script = scene.master.desk();
@@ -184,7 +184,7 @@ async fn files_are_progress() {
         until [ -e ../../go ]; do sleep 0.01; done",
     )
     .await;
-    scene.master.hand_out(scene.task(5, (0, 10)));
+    scene.master.hand_out(scene.task(5, 0..10));
     scene.master.until(|script| progress_of(script, "t5").contains(&3).then_some(())).await;
     fs::write(scene.directory.path().join("go"), "").unwrap();
     scene.master.nth("POST tasks/t5/complete", 0).await;
@@ -199,10 +199,10 @@ async fn files_of_a_failed_program_stay_with_it() {
         echo '{}' > meta/manifest_fragment_${MUSTER_WORKER_ID}_${MUSTER_CHUNK_ID}.json; exit 1",
     )
     .await;
-    scene.master.hand_out(scene.task(5, (0, 10)));
+    scene.master.hand_out(scene.task(5, 0..10));
     let fail = scene.master.nth("POST tasks/t5/fail", 0).await.json();
     assert_eq!(fail["error"], "sh ended with 1");
-    let mut again = scene.task(6, (0, 10));
+    let mut again = scene.task(6, 0..10);
     (again["taskId"], again["attempt"]) = (json!("t5"), json!(2));
     scene.master.hand_out(again);
     let body = scene.master.nth("POST tasks/t5/complete", 0).await.json();

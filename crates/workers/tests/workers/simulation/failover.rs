@@ -1,9 +1,8 @@
 //! S18, S19: a master that fails over to another of its servers, at another address.
 
 use super::{
-    master::Script,
-    push::push,
-    scene::{Cast, Scene, synthetic},
+    push,
+    scene::{Cast, Scene, Script, synthetic},
 };
 use crate::stand_in::Call;
 use muster_workers::simulation::render::{Renderer, Synthetic};
@@ -23,7 +22,7 @@ fn slow() -> Renderer {
 /// A worker in the middle of task `t5`, whose server is then killed; the other one leads in the next term.
 async fn failed_over(commands: serde_json::Value) -> Scene {
     let mut scene = Scene::start(|_| Cast::of(slow())).await;
-    scene.master.hand_out(scene.task(5, (100, 160)));
+    scene.master.hand_out(scene.task(5, 100..160));
     let has_rendered = |call: &&Call| call.what == BEAT && call.json()["lastFrame"].is_number();
     scene.master.until(|script| script.calls.iter().find(has_rendered).cloned()).await;
     scene.master.die();
@@ -36,7 +35,7 @@ async fn failed_over(commands: serde_json::Value) -> Scene {
 
 /// The task of the next term.
 fn task_of(scene: &Scene, chunk: u64, epoch: u64) -> serde_json::Value {
-    let mut task = scene.task(chunk, (0, 5));
+    let mut task = scene.task(chunk, 0..5);
     task["epoch"] = json!(epoch);
     task
 }
@@ -62,8 +61,8 @@ async fn a_task_goes_on_at_the_next_server() {
 #[tokio::test]
 async fn several_tasks_are_told_of_one_by_one() {
     let mut scene = Scene::start(|_| Cast { slots: 2, ..Cast::of(slow()) }).await;
-    scene.master.hand_out(scene.task(5, (0, 60)));
-    scene.master.hand_out(scene.task(6, (60, 120)));
+    scene.master.hand_out(scene.task(5, 0..60));
+    scene.master.hand_out(scene.task(6, 60..120));
     let begun = |script: &Script| {
         let told = script.calls.iter().filter(|call| call.what == "POST workers/W1/progress");
         let told: BTreeSet<String> = told.map(|call| call.json()["taskId"].to_string()).collect();
@@ -109,7 +108,7 @@ async fn a_question_that_waits_goes_to_the_next_server() {
     scene.master.first(PULL).await;
     scene.master.die();
     scene.next.first(PULL).await;
-    scene.next.hand_out(scene.task(5, (0, 5)));
+    scene.next.hand_out(scene.task(5, 0..5));
     scene.next.first("POST tasks/t5/complete").await;
     assert_eq!(scene.next.count(REGISTER), 1);
 }
@@ -123,8 +122,8 @@ async fn a_server_that_says_nothing_is_left() {
     scene.next.first(BEAT).await;
     scene.next.first(PULL).await;
     // The question that waits at the silent one could still be answered: what it is given is not done twice.
-    scene.next.hand_out(scene.task(5, (0, 5)));
-    scene.next.hand_out(scene.task(6, (5, 9)));
+    scene.next.hand_out(scene.task(5, 0..5));
+    scene.next.hand_out(scene.task(6, 5..9));
     let is_complete = |call: &&Call| call.what.ends_with("/complete");
     scene.next.until(|script| script.calls.iter().find(is_complete).cloned()).await;
 }
@@ -163,7 +162,7 @@ async fn a_task_of_an_older_term_is_not_begun() {
 #[tokio::test]
 async fn a_server_that_was_replaced_is_not_obeyed() {
     let scene = Scene::start(|_| Cast::of(slow())).await;
-    scene.master.hand_out(scene.task(5, (100, 200)));
+    scene.master.hand_out(scene.task(5, 100..200));
     scene.master.first("POST workers/W1/progress").await;
     {
         let mut script = scene.master.desk();

@@ -149,10 +149,7 @@ async fn a_reply_finds_its_question() {
         open_question(&visitor.envoy.folder, task);
         let id = Id::parse(task).unwrap();
         let mut question = visitor.envoy.folder.read(Place::QuestionsOpen, &id).unwrap();
-        question
-            .set_text("channel_id", "C1")
-            .set_text("thread_ts", "1700.000100")
-            .set_text("asked_ts", asked_ts);
+        question.set("channel_id", "C1").set("thread_ts", "1700.000100").set("asked_ts", asked_ts);
         visitor.envoy.folder.write(Place::QuestionsOpen, &id, &question).unwrap();
     }
     let reply = |channel: &str, thread: &str, ts: &str| {

@@ -276,7 +276,7 @@ async fn an_answer_becomes_an_event() {
     stand_in.will_answer(http(200, None, page(second.clone(), "")));
     stand_in.will_answer(http(200, None, page(second, "")));
     let id = message_id(1);
-    let asks = message(MessageKind::HumanInputRequest, "task-1").document(&id, start());
+    let asks = message(MessageKind::HumanInputRequest, "task-1").document(&id, now());
     folder.create(Place::MessagesPending, &id, &asks).unwrap();
 
     let envoy = AtWork::in_home(home, &stand_in, None);
@@ -314,7 +314,7 @@ async fn each_message_is_posted_once_over_lives() {
     for number in 1..4 {
         let envoy = AtWork::in_home(home, &stand_in, None);
         let id = message_id(number);
-        let told = message(MessageKind::ThreadUpdate, "task-1").document(&id, start());
+        let told = message(MessageKind::ThreadUpdate, "task-1").document(&id, now());
         envoy.folder.create(Place::MessagesPending, &id, &told).unwrap();
         appears(&envoy.folder.file(Place::MessagesSent, &id)).await;
         home = envoy.end().await;

@@ -8,7 +8,6 @@ use crate::devices::script::check;
 fn a_report_takes_effect_once() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1,d2
         1s  submit r1
         2s  pull PC-01
@@ -31,7 +30,6 @@ fn a_report_takes_effect_once() {
 fn a_repeated_stale_report_is_a_duplicate() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1
         1s  submit r1
         2s  pull PC-01
@@ -48,7 +46,6 @@ fn a_repeated_stale_report_is_a_duplicate() {
 fn an_ancient_event_is_stale() {
     check(
         "
-
         100d pull PC-01 max=0 devices=d1
         100d submit r1
         100d pull PC-01
@@ -62,7 +59,6 @@ fn an_ancient_event_is_stale() {
 fn unknown_things_and_foreign_holders_are_refused() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1,d2
         0s  pull PC-02 max=0 devices=e1
         1s  submit r1
@@ -81,7 +77,6 @@ fn unknown_things_and_foreign_holders_are_refused() {
 fn a_refused_report_is_a_sign_of_life() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1
         20s started PC-01 zz/d1 => ! JobUnknown
         20s started PC-02 zz/d1 => ! JobUnknown
@@ -97,7 +92,6 @@ fn a_refused_report_is_a_sign_of_life() {
 fn a_report_of_another_attempt_is_stale() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1
         1s  submit r1
         2s  pull PC-01
@@ -116,7 +110,6 @@ fn a_report_of_another_attempt_is_stale() {
 fn out_of_order_arrival_is_normal() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1
         1s  submit r1
         2s  pull PC-01
@@ -133,7 +126,6 @@ fn out_of_order_arrival_is_normal() {
 fn progress_is_told() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1
         1s  submit r1
         2s  pull PC-01
@@ -148,7 +140,6 @@ fn progress_is_told() {
 fn a_summary_unlike_the_rows_raises_an_alert() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1,d2
         1s  submit r1 attempts=2
         2s  pull PC-01
@@ -172,7 +163,6 @@ fn a_summary_unlike_the_rows_raises_an_alert() {
 fn a_summary_of_a_cancelled_run_raises_none() {
     check(
         "
-
         0s  pull PC-01 max=0 devices=d1,d2
         1s  submit r1
         2s  pull PC-01
@@ -190,7 +180,6 @@ fn a_summary_of_a_cancelled_run_raises_none() {
 fn stop_is_repeated_until_the_end_is_reported() {
     check(
         "
-
         0s    pull PC-01 max=0 devices=d1
         1s    submit r1 attempts=1
         2s    pull PC-01
@@ -220,7 +209,6 @@ fn stop_is_repeated_until_the_end_is_reported() {
 fn a_stop_ends_with_its_own_attempt() {
     check(
         "
-
         0s    pull PC-01 max=0 devices=d1
         1s    submit r1 attempts=2
         2s    pull PC-01
@@ -242,7 +230,6 @@ fn a_stop_ends_with_its_own_attempt() {
 fn a_stop_ends_though_the_device_has_moved() {
     check(
         "
-
         0s    pull PC-01 max=0 devices=d1
         0s    pull PC-02 max=0 devices=e1
         1s    submit r1 devices=d1

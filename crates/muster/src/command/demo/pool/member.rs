@@ -1,14 +1,14 @@
 //! The workers of the demo's pool, each a `muster pool-worker` process, and the people who own them.
 
 use super::super::{
-    process::{Orders, Process, arguments},
+    process::{Orders, Process, arguments, until},
     server::Server,
 };
 use crate::{client::Client, failure::Failure};
 use muster_spool::{Directory, Limits, Spool, set_aside_entries};
 use muster_workers::pool::KeyFile;
 use serde_json::{Value, json};
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf};
 
 /// A user of the demo, logged in (P1).
 pub(super) struct Person {
@@ -92,14 +92,14 @@ impl Member {
 
     /// Waits until the server has heard of it since the last start.
     pub(super) async fn until_known(&mut self, owner: &Person) -> Result<(), Failure> {
-        for _ in 0..LOOKS_MAX {
+        let is_known = until(async || {
             self.process.tend().await?;
             let seen_before = self.seen_at.clone();
             self.look_up(owner).await?;
-            if self.seen_at > seen_before {
-                return Ok(());
-            }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            Ok(self.seen_at > seen_before)
+        });
+        if is_known.await? {
+            return Ok(());
         }
         Err(self.process.trouble(io::Error::other("it does not find the demo's server")))
     }
@@ -177,7 +177,3 @@ printf '{"echo":%s}' "$payload""#;
 
 /// Submits the same result for everything.
 const LIES: &str = r#"printf '{"echo":"trust me"}'"#;
-
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// Thirty seconds.
-const LOOKS_MAX: usize = 1500;

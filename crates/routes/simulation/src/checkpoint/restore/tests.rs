@@ -1,4 +1,4 @@
-//! What is read, what is refused, and that nothing is written unless all of it is good.
+//! Documents that are read and documents that are refused; nothing is written unless all of it is good.
 
 use super::*;
 use muster_contract_simulation::digest;
@@ -194,60 +194,50 @@ fn a_wrong_field_is_named() {
 /// S12, S13, S14, S20: what does not fit together is refused where it shows.
 #[test]
 fn what_does_not_fit_together_is_named() {
-    let blamed = |change: &dyn Fn(&mut Value)| {
+    for line in BAD_WHOLES.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (changes, expected) = line.split_once(" => ").unwrap();
         let mut distributed = golden();
-        change(&mut distributed);
-        read(&distributed).map(|_| ()).unwrap_err().to_string()
-    };
-    for (change, expected) in [
-        // A frame twice, a frame in no task, a task longer than may be, one outside its session.
-        (
-            &(|all: &mut Value| all["tasks"][3]["frameRange"] = json!([25, 40])) as &dyn Fn(&mut Value),
-            "tasks[3].taskId",
-        ),
-        (
-            &|all| {
-                (all["tasks"][3]["frameRange"], all["tasks"][3]["taskId"]) =
-                    (json!([25, 40]), json!("s1.00000025"))
-            },
-            "tasks[3].frameRange overlaps with that of s1.00000020",
-        ),
-        (&|all| drop(all["tasks"].as_array_mut().unwrap().pop()), "sessions[1].totalFrames"),
-        (&|all| all["tasks"][2]["frameRange"] = json!([20, 31]), "tasks[2].frameRange must have at most 10"),
-        (&|all| all["tasks"][3]["frameRange"] = json!([30, 41]), "tasks[3].frameRange must lie in"),
-        // Something of a session that is not there, or that has ended.
-        (&|all| drop(all["sessions"].as_array_mut().unwrap().pop()), "tasks[0].sessionId"),
-        (
-            &|all| {
-                (all["sessions"][1]["status"], all["sessions"][1]["endedAt"]) = (json!("failed"), json!(5))
-            },
-            "tasks[1].status must be completed",
-        ),
-        // Ids that are retired and in use, of another, or beyond what was granted.
-        (&|all| all["chunks"][0]["state"] = json!("retired"), "tasks[0].globalIdChunk is retired"),
-        (&|all| all["chunks"][2]["state"] = json!("retired"), "tasks[1].globalIdChunk is retired"),
-        (&|all| all["chunks"][0]["workerId"] = json!("w2"), "chunks[0].state must not be used"),
-        (&|all| drop(all["chunks"].as_array_mut().unwrap().remove(3)), "tasks[2].globalIdChunk is not among"),
-        (
-            &|all| all["globalIdAllocator"]["nextRangeStart"] = json!(5999),
-            "chunks[4].range must lie below nextRangeStart",
-        ),
-        (
-            &|all| all["globalIdAllocator"]["nextChunkId"] = json!(5),
-            "chunks[4].chunkId must be below nextChunkId",
-        ),
-        (
-            &|all| all["tasks"][0]["globalIdChunk"]["range"] = json!([1000, 1999]),
-            "tasks[0].globalIdChunk is not as",
-        ),
-        // Whoever may not work holds nothing.
-        (&|all| all["workers"][0]["state"] = json!("Quarantined"), "tasks[1].workerId"),
-        (&|all| drop(all["workers"].as_array_mut().unwrap().remove(0)), "tasks[1].workerId"),
-    ] {
-        let error = blamed(change);
-        assert!(error.starts_with(&format!("checkpoint.distributed.{expected}")), "{expected}: {error}");
+        for change in changes.split("; ") {
+            let (pointer, value) = change.trim().split_once(' ').unwrap();
+            match value {
+                "removed" => {
+                    let (list, index) = pointer.rsplit_once('/').unwrap();
+                    let list = distributed.pointer_mut(list).unwrap().as_array_mut().unwrap();
+                    list.remove(index.parse().unwrap());
+                }
+                value => {
+                    *distributed.pointer_mut(pointer).unwrap() = serde_json::from_str(value).unwrap();
+                }
+            }
+        }
+        let error = read(&distributed).map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("checkpoint.distributed.{expected}")), "{line}: {error}");
     }
 }
+
+/// Changes, and what is blamed for them.
+const BAD_WHOLES: &str = r#"
+    # A frame twice, a frame in no task, a task longer than may be, one outside its session.
+    /tasks/3/frameRange [25, 40] => tasks[3].taskId
+    /tasks/3/frameRange [25, 40]; /tasks/3/taskId "s1.00000025" => tasks[3].frameRange overlaps with that of s1.00000020
+    /tasks/3 removed => sessions[1].totalFrames
+    /tasks/2/frameRange [20, 31] => tasks[2].frameRange must have at most 10
+    /tasks/3/frameRange [30, 41] => tasks[3].frameRange must lie in
+    # Something of a session that is not there, or that has ended.
+    /sessions/1 removed => tasks[0].sessionId
+    /sessions/1/status "failed"; /sessions/1/endedAt 5 => tasks[1].status must be completed
+    # Ids that are retired and in use, of another, or beyond what was granted.
+    /chunks/0/state "retired" => tasks[0].globalIdChunk is retired
+    /chunks/2/state "retired" => tasks[1].globalIdChunk is retired
+    /chunks/0/workerId "w2" => chunks[0].state must not be used
+    /chunks/3 removed => tasks[2].globalIdChunk is not among
+    /globalIdAllocator/nextRangeStart 5999 => chunks[4].range must lie below nextRangeStart
+    /globalIdAllocator/nextChunkId 5 => chunks[4].chunkId must be below nextChunkId
+    /tasks/0/globalIdChunk/range [1000, 1999] => tasks[0].globalIdChunk is not as
+    # Whoever may not work holds nothing.
+    /workers/0/state "Quarantined" => tasks[1].workerId
+    /workers/0 removed => tasks[1].workerId
+"#;
 
 /// Fields, and what each cannot be.
 const BAD_FIELDS: &str = r#"

@@ -1,6 +1,6 @@
 //! S21: session.json as it goes, manifest.json when all is done.
 
-use super::super::{AcceptedRange, OutputError, PathFault, SessionFiles, crash};
+use super::super::{AcceptedRange, OutputError, PathFault, SessionFiles, directory::crash};
 use super::*;
 use muster_manifest::GivenUpRange;
 use muster_model::{FrameRange, ReplayRecord};
@@ -84,12 +84,8 @@ fn a_merge_takes_accepted_fragments_only() {
     let chunks: Vec<&Value> =
         manifest["ranges"].as_array().unwrap().iter().map(|range| &range["globalIdChunkId"]).collect();
     assert_eq!(chunks, [1, 2]);
-    let mut left: Vec<String> = fs::read_dir(world.path("session_s1/meta"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.starts_with("manifest_fragment"))
-        .collect();
-    left.sort_unstable();
+    let mut left = world.names("session_s1/meta");
+    left.retain(|name| name.starts_with("manifest_fragment"));
     assert_eq!(left, ["manifest_fragment_W1_1.json", "manifest_fragment_W2_2.json"]);
     assert!(world.has("session_s1/meta/notes.txt"));
     for (home, file) in [
@@ -160,13 +156,7 @@ fn frames_are_put_together() {
     symlink(world.outside(), world.path("session_s1/chunks/2/3.png")).unwrap();
     let ranges = [(1, "W1", [0, 2]), (2, "W2", [2, 4])];
     assert_eq!(world.root.assemble(&files(4), &accept(&ranges)).unwrap(), 4);
-    let names = || {
-        let names = fs::read_dir(world.path("session_s1/frames")).unwrap();
-        let mut names: Vec<String> =
-            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort_unstable();
-        names
-    };
+    let names = || world.names("session_s1/frames");
     assert_eq!(names(), ["00000000.png", "00000001.png", "00000002_cam1.png", "00000002_cam2.png"]);
     let inode = |path: &str| fs::metadata(world.path(path)).unwrap().ino();
     assert_eq!(inode("session_s1/frames/00000001.png"), inode("session_s1/chunks/1/1.png"), "a link");

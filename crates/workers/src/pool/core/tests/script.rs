@@ -2,7 +2,7 @@
 
 use super::super::super::Assignment;
 use super::*;
-use crate::script::{Player, word};
+use crate::script::{Player, PlayerState, word};
 
 /// Plays a script and compares.
 #[track_caller]
@@ -13,13 +13,11 @@ pub(super) fn check(script: &str) {
 /// A core with a server that does what the script says. Heartbeats are answered, unless it is cut.
 struct Played {
     core: Core,
-    now: Timestamp,
-    is_cut: bool,
+    state: PlayerState,
     /// The latest call of each kind.
     calls: BTreeMap<&'static str, u64>,
     works: BTreeMap<u64, u64>,
     entries: BTreeMap<u64, u64>,
-    did: Vec<String>,
 }
 
 impl Player for Played {
@@ -42,43 +40,49 @@ impl Player for Played {
         let spooled = |id: &u64| Spooled { worker, assignment: *id, nonce: nonce(*id), is_error: false };
         let core = Core::new(settings, ids.iter().map(spooled).collect(), now);
         let entries = (1..).zip(ids).collect();
-        let mut played = Self {
-            core,
-            now,
-            is_cut: false,
-            calls: BTreeMap::new(),
-            works: BTreeMap::new(),
-            entries,
-            did: Vec::new(),
-        };
-        played.gather();
-        played
+        let state = PlayerState { now, ..PlayerState::default() };
+        Self { core, state, calls: BTreeMap::new(), works: BTreeMap::new(), entries }
     }
 
-    fn play(&mut self, happens: &str, at: Timestamp) {
-        self.pass(at);
-        let (what, rest) = happens.split_once(' ').unwrap_or((happens, ""));
+    fn play(&mut self, what: &str, rest: &str) {
         match what {
             // All that comes before the first poll.
             "up" => {
-                ["admitted", "listed W=K", "resumed nothing"].into_iter().for_each(|line| self.tell(line))
+                self.tell("admitted", "");
+                self.tell("listed", "W=K");
+                self.tell("resumed", "nothing");
             }
-            "cut" => self.is_cut = true,
-            "mend" => self.is_cut = false,
-            _ => self.tell(&format!("{what} {}", rest.trim())),
+            "cut" => self.state.is_cut = true,
+            "mend" => self.state.is_cut = false,
+            _ => self.tell(what, rest),
         }
-        self.gather();
     }
 
-    fn take_actions(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.did)
+    fn gather(&mut self) {
+        while let Some(action) = self.core.next_action() {
+            self.take(&action);
+            if let Some(did) = self.short(&action) {
+                self.state.did.push(did);
+            }
+        }
+    }
+
+    fn state(&mut self) -> &mut PlayerState {
+        &mut self.state
+    }
+
+    fn next_wake(&self) -> Option<Timestamp> {
+        self.core.next_wake()
+    }
+
+    fn wake(&mut self, now: Timestamp) {
+        self.core.wake(now);
     }
 }
 
 impl Played {
-    fn tell(&mut self, happens: &str) {
-        let (what, rest) = happens.split_once(' ').unwrap_or((happens, ""));
-        let now = self.now;
+    fn tell(&mut self, what: &str, rest: &str) {
+        let now = self.state.now;
         match what {
             "wait" => {}
             "admitted" => {
@@ -133,7 +137,7 @@ impl Played {
     }
 
     fn tell_of_work(&mut self, what: &str, rest: &str) {
-        let now = self.now;
+        let now = self.state.now;
         match what {
             "ended" => {
                 let (id, how) = rest.split_once(' ').expect("how?");
@@ -155,25 +159,13 @@ impl Played {
                 self.core.submitted(entry, trouble(how).map_or(Ok(taken), Err), now);
             }
             "leave" => self.core.leave(now),
-            "over" => self.did.push(over(self.core.over())),
+            "over" => self.state.did.push(over(self.core.over())),
             "counts" => {
                 let Counts { completed, failed, repeated, aside } = self.core.status().counts;
-                self.did.push(format!("{completed} {failed} {repeated} {aside}"));
+                self.state.did.push(format!("{completed} {failed} {repeated} {aside}"));
             }
             other => panic!("what is {other}?"),
         }
-    }
-
-    fn pass(&mut self, until: Timestamp) {
-        let mut woken_at = None;
-        while let Some(due) = self.core.next_wake().filter(|due| *due <= until) {
-            assert!(woken_at != Some(due.max(self.now)), "it asks to be woken over and over");
-            self.now = self.now.max(due);
-            woken_at = Some(self.now);
-            self.core.wake(self.now);
-            self.gather();
-        }
-        self.now = until;
     }
 
     fn call(&mut self, kind: &'static str) -> u64 {
@@ -186,15 +178,6 @@ impl Played {
         *entries.next_back().expect("it has a result").0
     }
 
-    fn gather(&mut self) {
-        while let Some(action) = self.core.next_action() {
-            self.take(&action);
-            if let Some(did) = self.short(&action) {
-                self.did.push(did);
-            }
-        }
-    }
-
     fn take(&mut self, action: &Action) {
         let (kind, number) = match action {
             Action::LogIn(number) | Action::Renew(number) => ("access", *number),
@@ -202,8 +185,8 @@ impl Played {
             Action::Register(number) => ("register", *number),
             Action::GiveKey { number, .. } => ("give-key", *number),
             Action::ReplaceKey(number) => ("replace-key", *number),
-            Action::Beat { number, .. } if !self.is_cut => {
-                return self.core.beaten(*number, Ok(None), self.now);
+            Action::Beat { number, .. } if !self.state.is_cut => {
+                return self.core.beaten(*number, Ok(None), self.state.now);
             }
             Action::Beat { number, .. } => ("beat", *number),
             Action::Resume { number, .. } => ("resume", *number),

@@ -2,7 +2,7 @@
 
 use super::super::super::Task;
 use super::*;
-use crate::script::{Player, word};
+use crate::script::{Player, PlayerState, word};
 use muster_contract_simulation::{Backpressure, HeartbeatResponse, Order, PullReply};
 use muster_model::{FrameRange, IdRange};
 use std::sync::Arc;
@@ -16,18 +16,11 @@ pub(super) fn check(script: &str) {
 /// A core with a master that does what the script says.
 struct Played {
     core: Core,
-    now: Timestamp,
-    is_cut: bool,
+    state: PlayerState,
     is_asleep: bool,
-    register: Option<u64>,
-    beats: VecDeque<u64>,
-    rebinds: VecDeque<u64>,
-    pulls: VecDeque<u64>,
-    tells: VecDeque<(Text, u64)>,
+    /// Calls on their way, the oldest first: the kind, the task they are about, and the number.
+    calls: Vec<(&'static str, Text, u64)>,
     works: BTreeMap<u64, Arc<Task>>,
-    sends: BTreeMap<Text, u64>,
-    leaves: VecDeque<u64>,
-    did: Vec<String>,
 }
 
 impl Player for Played {
@@ -39,139 +32,137 @@ impl Player for Played {
             pull_wait: (!words.contains("push")).then_some(Millis(20_000)),
             output_root: word(words, "root").map(PathBuf::from),
         };
-        let mut played = Self {
-            core: Core::new(settings, now),
-            now,
-            is_cut: false,
-            is_asleep: false,
-            register: None,
-            beats: VecDeque::new(),
-            rebinds: VecDeque::new(),
-            pulls: VecDeque::new(),
-            tells: VecDeque::new(),
-            works: BTreeMap::new(),
-            sends: BTreeMap::new(),
-            leaves: VecDeque::new(),
-            did: Vec::new(),
-        };
-        played.gather();
-        played
+        let state = PlayerState { now, ..PlayerState::default() };
+        let core = Core::new(settings, now);
+        Self { core, state, is_asleep: false, calls: Vec::new(), works: BTreeMap::new() }
     }
 
-    fn play(&mut self, happens: &str, at: Timestamp) {
-        let (what, rest) = happens.split_once(' ').unwrap_or((happens, ""));
-        let rest = rest.trim();
-        if std::mem::take(&mut self.is_asleep) {
-            // The first thing that happens then is what had arrived meanwhile, not the alarm clock.
-            self.now = at;
-        } else {
-            self.pass(at);
-        }
+    fn play(&mut self, what: &str, rest: &str) {
+        let now = self.state.now;
+        self.is_asleep = what == "sleep";
         match what {
-            "wait" => {}
-            "cut" => self.is_cut = true,
+            "wait" | "sleep" => {}
+            "cut" => self.state.is_cut = true,
             "mend" => {
-                self.is_cut = false;
-                self.answer_all();
+                self.state.is_cut = false;
+                while let Some(number) = self.oldest("beat") {
+                    self.core.beaten(number, Ok(HeartbeatResponse::default()), now);
+                }
             }
-            "sleep" => self.is_asleep = true,
             "registered" => self.registered(rest),
-            "heard" => self.heard(rest),
-            "beat" => self.beat_refused(rest),
-            "beat-silent" => {
-                let number = self.beats.pop_front().expect("a heartbeat is on its way");
-                self.core.beaten(number, Err(SILENT), self.now);
+            // The response to the last heartbeat; one is made up where none is on its way.
+            "heard" => {
+                let number = self.heartbeat();
+                self.core.beaten(number, Ok(heard(rest)), now);
             }
-            "term" => self.core.heard_of(rest.parse().unwrap(), self.now),
+            "beat" => {
+                let number = self.heartbeat();
+                self.core.beaten(number, Err(trouble(rest).unwrap()), now);
+            }
+            "beat-silent" => {
+                let number = self.oldest("beat").expect("a heartbeat is on its way");
+                self.core.beaten(number, Err(SILENT), now);
+            }
+            "term" => self.core.heard_of(rest.parse().unwrap(), now),
             "rebound" => {
-                let number = self.rebinds.pop_front().expect("a rebind is on its way");
-                let answer = trouble(rest).map_or_else(|| Ok(heard(rest)), Err);
-                self.core.rebound(number, answer, self.now);
+                let number = self.oldest("rebind").expect("a rebind is on its way");
+                self.core.rebound(number, trouble(rest).map_or_else(|| Ok(heard(rest)), Err), now);
             }
             "pulled" => self.pulled(rest),
             "offered" => {
-                let offer = self.core.offered(task(rest), self.now);
-                self.did.push(offered(&offer));
+                let offer = self.core.offered(task(rest), now);
+                self.state.did.push(offered(&offer));
             }
             "seen" => self.seen(rest),
             "ended" => self.ended(rest),
             "told" => {
-                let place = self.tells.iter().position(|(task, _)| rest.starts_with(&**task));
-                let (_, number) = self.tells.remove(place.expect("a progress is on its way")).unwrap();
-                self.core.told(number, trouble(rest).map_or(Ok(()), Err), self.now);
+                let number = self.about("progress", rest);
+                self.core.told(number, trouble(rest).map_or(Ok(()), Err), now);
             }
             "sent" => {
-                let name = rest.split(' ').next().unwrap();
-                let work = self.sends.remove(name).expect("a result is on its way");
-                self.core.sent(work, trouble(rest).map_or(Ok(()), Err), self.now);
+                let work = self.about("send", rest);
+                self.core.sent(work, trouble(rest).map_or(Ok(()), Err), now);
             }
-            "leave" => self.core.leave(self.now),
-            "dismissed" => self.core.dismissed(self.now),
+            "leave" => self.core.leave(now),
+            "dismissed" => self.core.dismissed(now),
             "unregistered" => {
-                let number = self.leaves.pop_front().expect("a farewell is on its way");
-                self.core.unregistered(number, trouble(rest).map_or(Ok(()), Err), self.now);
+                let number = self.oldest("unregister").expect("a farewell is on its way");
+                self.core.unregistered(number, trouble(rest).map_or(Ok(()), Err), now);
             }
-            "over" => self.did.push(match self.core.over() {
+            "over" => self.state.did.push(match self.core.over() {
                 None => "no".to_owned(),
                 Some(Over::Left) => "left".to_owned(),
                 Some(Over::Refused(refusal)) => format!("refused {}", refusal.status),
             }),
             other => panic!("what is {other}?"),
         }
-        self.gather();
     }
 
-    fn take_actions(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.did)
+    fn gather(&mut self) {
+        while let Some(action) = self.core.next_action() {
+            if let Some(did) = short(&action, &self.works) {
+                self.state.did.push(did);
+            }
+            self.take(action);
+        }
+    }
+
+    fn state(&mut self) -> &mut PlayerState {
+        &mut self.state
+    }
+
+    /// After a sleep the first thing that happens is what had arrived meanwhile, not the alarm clock.
+    fn next_wake(&self) -> Option<Timestamp> {
+        self.core.next_wake().filter(|_| !self.is_asleep)
+    }
+
+    fn wake(&mut self, now: Timestamp) {
+        self.core.wake(now);
     }
 }
 
 impl Played {
-    fn pass(&mut self, until: Timestamp) {
-        let mut woken_at = None;
-        while let Some(due) = self.core.next_wake().filter(|due| *due <= until) {
-            assert!(woken_at != Some(due.max(self.now)), "it asks to be woken over and over");
-            self.now = self.now.max(due);
-            woken_at = Some(self.now);
-            self.core.wake(self.now);
-            self.gather();
-        }
-        self.now = until;
+    /// Takes the oldest call of a kind.
+    fn oldest(&mut self, kind: &str) -> Option<u64> {
+        let place = self.calls.iter().position(|(other, ..)| *other == kind)?;
+        Some(self.calls.remove(place).2)
+    }
+
+    /// Takes the latest call of a kind.
+    fn latest(&mut self, kind: &str) -> Option<u64> {
+        let place = self.calls.iter().rposition(|(other, ..)| *other == kind)?;
+        Some(self.calls.remove(place).2)
+    }
+
+    /// Takes the latest call of a kind about the task that the words begin with.
+    fn about(&mut self, kind: &str, words: &str) -> u64 {
+        let name = words.split(' ').next().unwrap();
+        let place = self.calls.iter().rposition(|(other, task, _)| *other == kind && &**task == name);
+        self.calls.remove(place.unwrap_or_else(|| panic!("no {kind} of {name} is on its way"))).2
     }
 
     fn registered(&mut self, rest: &str) {
-        let number = self.register.take().expect("a registration is on its way");
+        let number = self.latest("register").expect("a registration is on its way");
         let interval = Millis(word(rest, "every").map_or(1_000, |every| every.parse().unwrap()));
         let epoch = word(rest, "epoch").map_or(1, |epoch| epoch.parse().unwrap());
         let answer = trouble(rest).map_or(Ok(Registration { interval, epoch }), Err);
-        self.core.registered(number, answer, self.now);
-    }
-
-    /// What the master says to the last heartbeat; one is made up where none is on its way.
-    fn heard(&mut self, rest: &str) {
-        let number = self.heartbeat();
-        self.core.beaten(number, Ok(heard(rest)), self.now);
-    }
-
-    fn beat_refused(&mut self, rest: &str) {
-        let number = self.heartbeat();
-        self.core.beaten(number, Err(trouble(rest).unwrap()), self.now);
+        self.core.registered(number, answer, self.state.now);
     }
 
     fn heartbeat(&mut self) -> u64 {
-        if let Some(number) = self.beats.pop_back() {
+        if let Some(number) = self.latest("beat") {
             return number;
         }
         let number = self.core.next_number();
         let Link::Bound(bound) = &mut self.core.link else { panic!("not registered") };
         let next_beat_at = bound.next_beat_at;
-        bound.sent(number, self.now);
+        bound.sent(number, self.state.now);
         bound.next_beat_at = next_beat_at;
         number
     }
 
     fn pulled(&mut self, rest: &str) {
-        let number = self.pulls.pop_back().expect("a pull is on its way");
+        let number = self.latest("pull").expect("a pull is on its way");
         let answer = match (trouble(rest), rest.split_once(' ')) {
             (Some(trouble), _) => Err(trouble),
             (None, Some(("wrong", task))) => {
@@ -180,7 +171,7 @@ impl Played {
             (None, None) if rest == "nothing" => Ok(PullReply::Nothing),
             _ => Ok(PullReply::Task(Box::new(task(rest)))),
         };
-        self.core.pulled(number, answer, self.now);
+        self.core.pulled(number, answer, self.state.now);
     }
 
     fn seen(&mut self, rest: &str) {
@@ -188,7 +179,7 @@ impl Played {
         let processed: u64 = word(rest, "frames").unwrap().parse().unwrap();
         let queue = Ratio::new(word(rest, "queue").map_or(0.0, |queue| queue.parse().unwrap())).unwrap();
         let last_frame = processed.checked_sub(1);
-        self.core.progressed(work, Seen { processed, last_frame, queue, ..Seen::default() }, self.now);
+        self.core.progressed(work, Seen { processed, last_frame, queue, ..Seen::default() }, self.state.now);
     }
 
     fn ended(&mut self, rest: &str) {
@@ -198,7 +189,7 @@ impl Played {
             Some((_, how)) => End::Failed { error: how.trim_start_matches("failed ").into() },
             None => End::Stopped,
         };
-        self.core.ended(work, end, self.now);
+        self.core.ended(work, end, self.state.now);
     }
 
     fn work(&self, rest: &str) -> u64 {
@@ -207,38 +198,25 @@ impl Played {
         *works.next_back().expect("it is begun").0
     }
 
-    fn answer_all(&mut self) {
-        while let Some(number) = self.beats.pop_front() {
-            self.core.beaten(number, Ok(HeartbeatResponse::default()), self.now);
-        }
-    }
-
-    fn gather(&mut self) {
-        while let Some(action) = self.core.next_action() {
-            if let Some(did) = short(&action, &self.works) {
-                self.did.push(did);
-            }
-            self.take(action);
-        }
-    }
-
     fn take(&mut self, action: Action) {
+        let (now, is_cut) = (self.state.now, self.state.is_cut);
+        let none = || Text::from("");
         match action {
-            Action::Register(number) => self.register = Some(number),
-            Action::Beat(beat) if self.is_cut => self.beats.push_back(beat.number),
-            Action::Beat(beat) => self.core.beaten(beat.number, Ok(HeartbeatResponse::default()), self.now),
-            Action::Rebind(rebind) => self.rebinds.push_back(rebind.number),
-            Action::Pull { number, .. } => self.pulls.push_back(number),
+            Action::Register(number) => self.calls.push(("register", none(), number)),
+            Action::Beat(beat) if is_cut => self.calls.push(("beat", none(), beat.number)),
+            Action::Beat(beat) => self.core.beaten(beat.number, Ok(HeartbeatResponse::default()), now),
+            Action::Rebind(rebind) => self.calls.push(("rebind", none(), rebind.number)),
+            Action::Pull { number, .. } => self.calls.push(("pull", none(), number)),
             Action::Begin(work) => drop(self.works.insert(work.number, work.task)),
-            Action::Progress(progress) if self.is_cut => {
-                self.tells.push_back((progress.request.task.clone().unwrap(), progress.number));
+            Action::Progress(progress) if is_cut => {
+                self.calls.push(("progress", progress.request.task.unwrap(), progress.number));
             }
-            Action::Progress(progress) => self.core.told(progress.number, Ok(()), self.now),
+            Action::Progress(progress) => self.core.told(progress.number, Ok(()), now),
             Action::Send { work, report } => {
                 let (Report::Complete { task, .. } | Report::Fail { task, .. }) = report;
-                self.sends.insert(task, work);
+                self.calls.push(("send", task, work));
             }
-            Action::Unregister(number) => self.leaves.push_back(number),
+            Action::Unregister(number) => self.calls.push(("unregister", none(), number)),
             Action::Kill(_) | Action::Pace(_) | Action::Note(_) => {}
         }
     }
