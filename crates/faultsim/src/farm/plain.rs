@@ -295,7 +295,10 @@ impl Program for Plain {
         match (self.calls.remove(&ticket.exchange), answer) {
             (Some(Call::Register), answer) => self.registered(ticket, answer, scene),
             (Some(Call::Beat | Call::Rebind), answer) => self.beaten(answer, scene),
-            (Some(Call::Result { work, honest }), answer) => self.told(work, honest, answer, scene),
+            (Some(Call::Result { work, honest: false }), answer) if !work::are_dropped(&answer) => {
+                self.tell(work, scene);
+            }
+            (Some(Call::Result { work, .. }), answer) => self.told(work, answer, scene),
             _ => {}
         }
         Ok(())

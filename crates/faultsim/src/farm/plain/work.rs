@@ -220,16 +220,12 @@ impl Plain {
         }
     }
 
-    pub(super) fn told(&mut self, number: u64, honest: bool, answer: Answer, scene: &mut Scene) {
-        let are_dropped = answer.as_ref().is_err_and(|problem| problem.detail().contains("were dropped"));
-        if !honest && !are_dropped {
-            return self.tell(number, scene);
-        }
+    pub(super) fn told(&mut self, number: u64, answer: Answer, scene: &mut Scene) {
         let result = self.works.remove(&number).and_then(|work| work.result);
         scene.count(match (&answer, &result) {
             (Ok(_), Some(FrameCommand::Complete(_))) => "completion taken",
             (Ok(_), _) => "failure taken",
-            (Err(_), _) if are_dropped => "completion with dropped frames refused",
+            (Err(_), _) if are_dropped(&answer) => "completion with dropped frames refused",
             (Err(_), _) => "result refused",
         });
         if let Some(FrameCommand::Complete(completion)) = result {
@@ -317,6 +313,11 @@ impl Plain {
             scene.gossip[place] = completion.clone();
         }
     }
+}
+
+/// True if a completion was refused because it says that frames were dropped.
+pub(super) fn are_dropped(answer: &Answer) -> bool {
+    answer.as_ref().is_err_and(|problem| problem.detail().contains("were dropped"))
 }
 
 const PAST_MAX: usize = 8;
