@@ -60,7 +60,12 @@ fn parse(text: &str) -> Result<Targets, String> {
     let words = text.split(',').map(str::trim).filter(|word| !word.contains('=') && !word.is_empty());
     let mut unknown =
         words.filter(|word| word.parse::<LevelFilter>().is_err() && !word.starts_with("muster"));
+    let lacks_a_part =
+        |word: &str| word.split_once('=').is_some_and(|(part, level)| part.is_empty() || level.is_empty());
     match unknown.next() {
+        _ if text.split(',').map(str::trim).any(lacks_a_part) => {
+            Err(format!("says {text:?}; write PART=LEVEL"))
+        }
         Some(word) => Err(format!(
             "says {word:?}, which is no level (off, error, warn, info, debug, trace) and no part of muster"
         )),
