@@ -27,8 +27,8 @@ proptest! {
     #[test]
     fn the_merge_is_the_naive_one((made, around) in fragments()) {
         let expected = naive::merge(&made, &around);
-        let (bytes, report) = merged(&made, &around);
-        let mut manifest: Value = serde_json::from_slice(&bytes).unwrap();
+        let Output { manifest, report, .. } = merged(&made, &around);
+        let mut manifest: Value = serde_json::from_slice(&manifest).unwrap();
         let statistics = take(&mut manifest, "/statistics");
         let validation = take(&mut manifest, "/validationSummary/totals");
         let hashes = take(&mut manifest, "/distributed/fragmentHashes");
@@ -46,7 +46,7 @@ proptest! {
         every_frame_is_somewhere(&manifest, &report);
     }
 
-    /// S24: any order of the fragments gives the same bytes.
+    /// S24: any order of the fragments gives the same bytes, also of the log.
     #[test]
     fn the_order_does_not_matter(
         ((made, around), other) in fragments().prop_flat_map(|(made, around)| {
@@ -58,13 +58,22 @@ proptest! {
     }
 }
 
-fn merged(made: &[Made], around: &Around) -> (Vec<u8>, MergeReport) {
+/// Files that a merge writes, and its report.
+#[derive(Debug, PartialEq)]
+struct Output {
+    manifest: Vec<u8>,
+    log: String,
+    report: MergeReport,
+}
+
+fn merged(made: &[Made], around: &Around) -> Output {
     let mut source: Memory = made.iter().map(Made::file).chain([around.completions()]).collect();
     let session = Session::parse(&around.session()).unwrap();
     let merged = merge(&mut source, session, &MergeOptions::default()).unwrap();
-    let mut bytes = Vec::new();
-    merged.write_manifest(&mut bytes).unwrap();
-    (bytes, merged.into_report())
+    let (mut manifest, mut log) = (Vec::new(), Vec::new());
+    merged.write_manifest(&mut manifest).unwrap();
+    merged.write_log(&mut log).unwrap();
+    Output { manifest, log: String::from_utf8(log).unwrap(), report: merged.into_report() }
 }
 
 fn take(manifest: &mut Value, pointer: &str) -> Value {

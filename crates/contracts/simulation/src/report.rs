@@ -261,6 +261,8 @@ mod tests {
         let body = json!({"workerId": "worker-a", "attempt": 2, "error": "out of memory"});
         let Fail { attempt, error, .. } = read_fail(&body, task.clone(), worker()).unwrap();
         assert_eq!((attempt, &*error), (Some(2), "out of memory"));
+        let bare = json!({"workerId": "worker-a", "error": "out of memory"});
+        assert_eq!(read_fail(&bare, task.clone(), worker()).unwrap().attempt, None);
         assert_eq!(blamed(read_fail(&json!({}), task.clone(), worker())), "error");
         assert_eq!(blamed(read_fail(&json!({"error": "x", "attempt": 0}), task, worker())), "attempt");
     }

@@ -105,18 +105,22 @@ fn all_addresses_are_nobodys() {
 }
 
 /// I7, I8, Q14, Q15, Q16, Q17, P3, P4, P5, P6, P7, P13, P14, P17, P18, P19: every route is described, with those who may call
-/// it, an id of its own and a success; every reference leads somewhere.
+/// it, an id of its own and a success; every security scheme is declared and every reference leads somewhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_is_described() {
     let (_data, leader, _follower) = pair().await;
     let document: Value = serde_json::from_str(&leader.text("/openapi.json").await).unwrap();
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
     let (mut routes, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let route = format!("{method} {path}");
             let is_open = OPEN.contains(&path.as_str());
-            let needs = operation["security"].as_array().is_some_and(|needs| !needs.is_empty());
-            assert_ne!(needs, is_open, "{route}");
+            let needs = operation["security"].as_array().map_or(&[][..], Vec::as_slice);
+            assert_ne!(!needs.is_empty(), is_open, "{route}");
+            for scheme in needs.iter().flat_map(|need| need.as_object().unwrap().keys()) {
+                assert!(schemes.contains_key(scheme), "{route}: {scheme}");
+            }
             assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{route}");
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.keys().any(|status| status.starts_with('2')), "{route}");

@@ -125,6 +125,21 @@ mod tests {
         );
     }
 
+    /// Q7, Q14: a row of a cancelled run that is completed answers cancelled.
+    #[test]
+    fn a_completed_row_of_a_cancelled_run_is_cancelled() {
+        check(
+            "
+            0s  pull PC-01 max=0 devices=d1
+            1s  submit r1
+            2s  claim PC-01 max=1             => r1/d1#1
+            3s  cancel r1                     => r1 Cancelled
+            4s  complete r1/d1 by=PC-01       -> ended r1/d1#1 ok; closed r1/d1 Cancelled => r1/d1 Cancelled 1/3
+            5s  complete r1/d1                => ! TaskNotRunning { status: Cancelled }
+            ",
+        );
+    }
+
     /// Q14: the sweep says how many rows and runs it ended.
     #[test]
     fn the_sweep_counts() {

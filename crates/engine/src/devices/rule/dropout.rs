@@ -81,6 +81,19 @@ mod tests {
         );
     }
 
+    /// N17: ten devices gone are a mass, though a small share of a hundred; nine are not.
+    #[test]
+    fn the_number_alone_makes_a_mass() {
+        check(
+            "
+            0s   pull PC-01 max=0 devices=d1..d100
+            1s   pull PC-01 max=0 devices=d1..d91   -> nothing
+            33s  pull PC-01 max=0 devices=d1..d100
+            40s  pull PC-01 max=0 devices=d1..d90   -> alert mass_dropout; paused PC-01
+            ",
+        );
+    }
+
     /// N17: a fifth of the devices and at least three; failures reported just before count as part of it.
     #[test]
     fn failures_just_before_the_dropout_are_forgiven() {

@@ -279,7 +279,7 @@ fn a_zombie_that_calls_is_known() {
 }
 
 /// S6: a worker that takes tasks by push is told of its removal there, again after a restart until it acknowledges; one that
-/// was lost before, or removed itself, is simply removed.
+/// was lost before, or removed itself, is simply removed, and is a zombie only if it calls again.
 #[test]
 fn a_removal_is_told_by_push() {
     check(
@@ -293,6 +293,8 @@ fn a_removal_is_told_by_push() {
         2s  dismissed W1        -> 
         3s  restart             ~> 
         3s  remove W2 itself    -> W2 Registered>Removed; removal W2 known
+        4s  beat W2 rtt=9       => Removed ok
+        4s  view worker W2      => Removed zombie failures=0
         6s  tick                -> W3 Registered>Lost; blamed W3
         6s  remove W3           -> W3 Lost>Removed; removal W3 known
         99s tick                -> 

@@ -116,6 +116,23 @@ async fn a_link_expires() {
     assert_eq!(scene.send("GET", &scene.link, Some("admin-token")).await.status(), 200);
 }
 
+/// N21: an upload address works until the millisecond it expires; then it is 403, which says to ask for a new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_address_expires() {
+    let scene = Scene::set().await;
+    let upload = target_of(&scene.world.offer_by("localhost").await["upload_url"]);
+    let (_, expires) = upload.split_once("expires=").unwrap();
+    let expires: i64 = expires.split('&').next().unwrap().parse().unwrap();
+    scene.world.clock.advance(Millis(expires - NOW - 1));
+    assert_eq!(scene.send("HEAD", &upload, None).await.status(), 200);
+    scene.world.clock.advance(Millis(1));
+    for method in ["HEAD", "PUT"] {
+        assert_eq!(scene.send(method, &upload, None).await.status(), 403, "{method}");
+    }
+    let problem = json_of(scene.send("PUT", &upload, None).await).await;
+    assert_eq!(problem["detail"], "this address has expired; ask for a new one and go on with that");
+}
+
 /// N21, I7: altered links are refused alike, whether or not the file exists and whether or not they would be in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_altered_link_is_refused() {

@@ -155,7 +155,8 @@ fn worker() -> QuarantineRecord {
     record(EntryId::Worker(name("W1"), session("s1")))
 }
 
-/// S26: a session's directory is relative and stays in the root, by its text and by what is on the disk.
+/// S26: a session's directory is relative and stays in the root, by its text and by what is on the disk; a very deep one
+/// is accepted or refused, and is no fault of the server.
 #[test]
 fn a_session_stays_in_the_root() {
     let world = World::new();
@@ -171,6 +172,11 @@ fn a_session_stays_in_the_root() {
         assert!(world.root.make_task_directory(TaskFiles { output: bad, chunk: 1 }).is_err(), "{bad}");
     }
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1, "nothing was made outside");
+    let deep = ["d"; 400].join("/");
+    match world.root.check_directory(&deep) {
+        Ok(()) => assert!(world.root.make_task_directory(TaskFiles { output: &deep, chunk: 1 }).is_ok()),
+        Err(error) => assert!(error.is_callers(), "{error}"),
+    }
     world.root.check_directory("2026/night run").unwrap();
     world.root.check_directory("session_s1").unwrap();
 }

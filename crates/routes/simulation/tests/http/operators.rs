@@ -1,6 +1,6 @@
 //! Views and orders of operators, and servers that begin anew with a checkpoint: S6, S7, S9, S11, S15, S20.
 
-use crate::world::{ADMIN, ADVERTISED, ENROL, World, completion, request};
+use crate::world::{ADMIN, ADVERTISED, ENROL, World, completion};
 use axum::{
     body::Body,
     http::{Request, header},
@@ -86,9 +86,7 @@ async fn everything_is_counted() {
     assert_eq!(status["leader"], ADVERTISED);
     assert_eq!((&status["workers"]["Healthy"], &status["workers"]["Registered"]), (&json!(1), &json!(1)));
     assert_eq!((&status["sessions"]["running"], &status["warnings"]), (&json!(1), &json!([])));
-    let response = world.respond(request("GET /metrics", ADMIN, Value::Null)).await;
-    let bytes = axum::body::to_bytes(response.into_body(), 1_000_000).await.unwrap();
-    let metrics = String::from_utf8(bytes.to_vec()).unwrap();
+    let metrics = world.metrics().await;
     for line in [
         "muster_sim_workers{state=\"Healthy\"} 1",
         "muster_sim_workers{state=\"Lost\"} 0",
@@ -165,6 +163,7 @@ async fn a_checkpoint_has_everything() {
     let (done, running) = (one.task().await, two.task().await);
     assert_eq!(one.complete(&done).await.status, 200);
     two.progress(&running, json!({"processedFrames": 4})).await;
+    assert_eq!(two.beat_as(json!({"queueRatio": 0.25, "lastFrame": 53})).await.status, 200);
     let text = String::from_utf8(world.checkpoint().await).unwrap();
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document.to_string(), text);
@@ -184,6 +183,8 @@ async fn a_checkpoint_has_everything() {
         (&workers[1]["frameRange"], &workers[0]["state"]),
         (&running["frameRange"], &json!("Healthy"))
     );
+    assert_eq!(workers[1]["lastHeartbeat"], 1_700_000_000_000_i64);
+    assert_eq!((&workers[1]["queueRatio"], &workers[1]["lastFrame"]), (&json!(0.25), &json!(53)));
     let tasks = all["tasks"].as_array().unwrap();
     let statuses: Vec<&str> = tasks.iter().map(|task| task["status"].as_str().unwrap()).collect();
     assert_eq!((statuses[0], statuses[1], *statuses.last().unwrap()), ("completed", "running", "pending"));
@@ -224,7 +225,7 @@ fn without_the_present(mut all: Value) -> Value {
     all
 }
 
-/// S20: a checkpoint of what was restored is the checkpoint it was restored from.
+/// S16, S20: a checkpoint has every replay; a checkpoint of what was restored is the checkpoint it was restored from.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_checkpoint_is_the_same() {
     let world = World::new().await;
@@ -246,6 +247,10 @@ async fn a_restored_checkpoint_is_the_same() {
     world.until("quarantine", |all| all["entries"].as_array().unwrap().iter().all(is_moved)).await;
 
     let checkpoint = world.checkpoint().await;
+    let replay = distributed(&checkpoint)["replays"][0].clone();
+    assert_eq!(replay["frameRange"], lost["frameRange"]);
+    assert_eq!(replay["retiredChunkId"], lost["globalIdChunk"]["chunkId"]);
+    assert_eq!(replay["newChunkId"], again["globalIdChunk"]["chunkId"]);
     let epoch = distributed(&checkpoint)["epoch"].as_u64().unwrap();
     let world = world.restored(&checkpoint).await;
     let after = distributed(&world.checkpoint().await);

@@ -54,11 +54,12 @@ async fn a_session_completes() {
     let first = lost.task().await;
     assert_eq!(world.call("DELETE /api/v1/workers/w0", ADMIN, Value::Null).await.status, 200);
     let worker = world.register("w1").await.healthy().await;
-    let mut frames = 0;
+    let (mut frames, mut tasks) = (0, Vec::new());
     while frames < 100 {
         let task = worker.task().await;
         frames += task["frameRange"][1].as_u64().unwrap() - task["frameRange"][0].as_u64().unwrap();
         assert_eq!(worker.complete(&task).await.status, 200);
+        tasks.push(task);
     }
     let session = world.until("sessions/s1", |session| session["status"] == "completed").await;
     assert_eq!((&session["completedFrames"], &session["etaSeconds"]), (&json!(100), &Value::Null));
@@ -67,7 +68,10 @@ async fn a_session_completes() {
         json!([{"frameRange": [0, 100], "status": "completed", "workerId": "w1"}])
     );
     assert_eq!((&session["coverageComplete"], &session["drops"]), (&json!(true), &json!([])));
-    assert_eq!(session["replays"][0]["retiredChunkId"], first["globalIdChunk"]["chunkId"]);
+    let again = tasks.iter().find(|task| task["taskId"] == first["taskId"]).unwrap();
+    let replay = json!({"frameRange": first["frameRange"], "retiredChunkId": first["globalIdChunk"]["chunkId"],
+        "newChunkId": again["globalIdChunk"]["chunkId"]});
+    assert_eq!(session["replays"], json!([replay]));
     assert_eq!((&session["scenario"], &session["cameras"]), (&json!({"map": "plaza"}), &Value::Null));
     let mut end = 0;
     for range in world.manifest()["ranges"].as_array().unwrap() {

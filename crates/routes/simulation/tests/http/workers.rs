@@ -201,6 +201,8 @@ async fn a_removed_worker_is_a_zombie() {
     assert_eq!(gone.progress(&task, json!({})).await.status, 410);
     assert_eq!(world.get("status").await.body["workers"]["zombie"], 1);
     assert_eq!(world.get("workers/w1").await.body["state"], "zombie");
+    let metrics = world.metrics().await;
+    assert!(metrics.contains("muster_sim_workers{state=\"zombie\"} 1\n"), "{metrics}");
     world.pass(4000).await;
     assert_eq!(world.get("status").await.body["workers"]["zombie"], 0);
     let other = world.register("w2").await;

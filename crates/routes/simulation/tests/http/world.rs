@@ -137,6 +137,13 @@ impl World {
         axum::body::to_bytes(response.into_body(), 10_000_000).await.unwrap().to_vec()
     }
 
+    /// The text of `/metrics`.
+    pub(crate) async fn metrics(&self) -> String {
+        let response = self.respond(request("GET /metrics", ADMIN, Value::Null)).await;
+        let bytes = axum::body::to_bytes(response.into_body(), 1_000_000).await.unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
     /// Submits session `s1`.
     pub(crate) async fn session(&self, frames: u64, per_task: u64) {
         self.session_as(json!({"sessionId": "s1", "totalFrames": frames, "framesPerTask": per_task})).await;

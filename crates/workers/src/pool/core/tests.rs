@@ -2,6 +2,7 @@
 //!
 //! Assignments are numbers; the worker is called W, has the number 7 and the key K.
 
+mod chaos;
 mod script;
 
 use super::*;
