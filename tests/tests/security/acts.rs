@@ -190,18 +190,19 @@ fn of_sessions(server: &Server) -> Vec<Act> {
     ]
 }
 
-/// Registers the workers W1 and W2, and has W1 fail the only frame of a session for good, so that it can be retried.
+/// Registers W1, which fails the only frame of a session for good, so that it can be retried; then W2.
 fn enrol_workers(server: &Server) {
-    let workers = ["W1", "W2"].map(|id| FakeSimWorker::registered(server, id));
-    // Work waits for it.
-    workers.iter().for_each(|worker| worker.beat(0.1, "ok"));
+    let worker = FakeSimWorker::registered(server, "W1");
+    // Workers get work after their first good heartbeat.
+    worker.beat(0.1, "ok");
     let session = json!({"sessionId": "bad", "totalFrames": 1, "framesPerTask": 1});
     let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
     for attempt in 1..=5 {
-        let task = workers[0].task();
+        let task = worker.task();
         assert_eq!(task["attempt"], attempt);
-        workers[0].fail(&task);
+        worker.fail(&task);
     }
+    FakeSimWorker::registered(server, "W2").beat(0.1, "ok");
 }
 
 fn of_the_pool(server: &Server, boss: &Client) -> Vec<Act> {

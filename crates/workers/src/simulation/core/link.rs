@@ -247,7 +247,7 @@ impl Core {
             Ok(heard) => {
                 bound.answered(number, now);
                 self.miss_pause(&heard.commands);
-                self.hear(heard, now);
+                self.hear(heard, number, now);
             }
             Err(Trouble::NoAnswer(_)) => bound.failed(number),
             Err(Trouble::Unauthorized) => self.lose(Loss::Unknown, now),
@@ -273,7 +273,7 @@ impl Core {
             Ok(heard) => {
                 bound.epoch = bound.epoch.max(epoch);
                 bound.rebind.is_wanted = false;
-                self.hear(heard, now);
+                self.hear(heard, number, now);
             }
             Err(Trouble::NoAnswer(_)) => bound.rebind.next_at = now + REBIND_AGAIN,
             Err(Trouble::Refused(refusal)) if refusal.status == GONE => self.removed(refusal, now),
@@ -343,22 +343,22 @@ impl Core {
         }));
     }
 
-    /// Does what the master says.
-    fn hear(&mut self, heard: HeartbeatResponse, now: Timestamp) {
+    /// Does what the master says in the response to a request of this number.
+    fn hear(&mut self, heard: HeartbeatResponse, request: u64, now: Timestamp) {
         self.epoch = self.epoch.max(heard.epoch.unwrap_or_default());
         self.allowed = heard.backpressure.map_or(self.allowed, |backpressure| backpressure.factor);
         if let Link::Bound(bound) = &mut self.link {
             bound.rebind.is_wanted |= self.epoch > bound.epoch;
         }
         for order in heard.commands {
-            self.obey(order, now);
+            self.obey(order, request, now);
         }
         if let Some(state) = heard.state {
             self.stand(state, now);
         }
     }
 
-    fn obey(&mut self, order: Order, now: Timestamp) {
+    fn obey(&mut self, order: Order, request: u64, now: Timestamp) {
         match order {
             Order::Rebind => {
                 if let Link::Bound(bound) = &mut self.link {
@@ -368,7 +368,7 @@ impl Core {
             Order::Reregister => self.lose(Loss::Ordered, now),
             Order::Pause => self.pauses = self.pauses.saturating_add(1),
             Order::Resume => self.pauses = 0,
-            Order::Stop(task) => self.stop(&task),
+            Order::Stop(task) => self.stop(&task, request),
         }
     }
 

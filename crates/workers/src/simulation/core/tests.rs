@@ -756,6 +756,25 @@ fn a_stopped_task_is_not_reported() {
     );
 }
 
+/// S2, S19: an order to stop concerns attempts that were held when its request was sent. The response to a rebind may come
+/// after the same task was given to this worker once more.
+#[test]
+fn an_order_to_stop_spares_a_newer_attempt() {
+    check(
+        "
+        0s    start push
+        0s    registered
+        1s    offered t1#1@5             -> taken; begin t1#1@5
+        2s    heard epoch=2              -> rebind 2 holding t1#1@5
+        2s    heard epoch=2 orders=stop:t1  -> stopping t1; kill t1
+        2s    ended t1                   -> nothing
+        2s    offered t1#2@6 epoch=2     -> taken; begin t1#2@6
+        3s    rebound orders=stop:t1     -> nothing
+        4s    heard epoch=2 orders=stop:t1  -> stopping t1; kill t1
+        ",
+    );
+}
+
 /// S10: the frame rate follows the master; at 0 a worker lives on, and goes on showing how full its queue is.
 #[test]
 fn backpressure_sets_the_pace() {

@@ -140,7 +140,7 @@ impl Core {
             return Verdict::Done;
         }
         // Another attempt at what is held here: that one is over.
-        self.stop(&task.id);
+        self.stop(&task.id, self.last_number + 1);
         if self.is_full() { Verdict::Full } else { Verdict::Begin }
     }
 
@@ -243,11 +243,15 @@ impl Core {
         }
     }
 
-    /// Ends a task, if it is held here.
-    pub(super) fn stop(&mut self, task: &str) {
+    /// Ends a task, if it was held here when the request with this number was sent.
+    ///
+    /// Responses can overtake each other: the order may be older than an attempt of the same task that was given to
+    /// this worker since. The order names no attempt. One that means the newer attempt comes again with the next
+    /// heartbeats.
+    pub(super) fn stop(&mut self, task: &str, request: u64) {
         let is_it = |held: &Held| &*held.task.id == task && !held.is_ending();
-        let works: Vec<u64> =
-            self.works.iter().filter(|(_, held)| is_it(held)).map(|(work, _)| *work).collect();
+        let before = self.works.range(..request);
+        let works: Vec<u64> = before.filter(|(_, held)| is_it(held)).map(|(work, _)| *work).collect();
         for work in works {
             self.note(Note::Stopping { task: task.into() });
             self.let_go(work);
