@@ -130,14 +130,16 @@ impl Court {
     }
 
     /// Ends processes as none can prevent: those with these arguments, or all.
+    ///
+    /// All are killed before the end of any is waited for, so that none works on without the others.
     pub fn kill9(&mut self, args: Option<&[&str]>) {
-        self.roles.retain_mut(|role| {
-            let is_meant = args.is_none_or(|args| role.args == args);
-            if is_meant {
-                role.process.kill9();
-            }
-            !is_meant
-        });
+        let is_meant = |role: &Role| args.is_none_or(|args| role.args == args);
+        let (mut killed, kept): (Vec<Role>, Vec<Role>) = self.roles.drain(..).partition(is_meant);
+        self.roles = kept;
+        killed.iter_mut().for_each(|role| role.process.send_kill9());
+        for role in &mut killed {
+            role.process.wait();
+        }
     }
 
     /// Asks all to end and waits until they have.

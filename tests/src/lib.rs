@@ -41,7 +41,7 @@ pub use database::{Database, Postgres};
 pub use machine::{SmallDisk, WallClock};
 pub use network::{Network, Place, in_own_network};
 pub use node::{Event, FAILURE_REASONS, FakeNode};
-pub use process::{Ended, Process, binary, muster_command, number_from, run, run_with, venv};
+pub use process::{Ended, Process, binary, muster_command, number_from, output_with, run, run_with, venv};
 pub use server::{Gateway, Route, Server, ServerSetup, password_of};
 pub use stand_in::{Reply, SLACK_TOKEN, Slack, SlackPost, StandIn, VendorReply, VendorServer, Visit};
 pub use workers::{FakePoolWorker, FakeSimWorker, PoolWorker, SimWorker, sha256_hex, sim_registration};

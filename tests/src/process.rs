@@ -47,8 +47,13 @@ impl Process {
 
     /// Ends it as no process can prevent.
     pub fn kill9(&mut self) {
+        self.send_kill9();
+        self.wait();
+    }
+
+    /// Kills it and does not wait for its end.
+    pub(crate) fn send_kill9(&mut self) {
         self.child.kill().unwrap();
-        self.child.wait().unwrap();
     }
 
     /// Asks it to end and waits until it has.
@@ -140,11 +145,16 @@ pub fn run(command: &mut Command) -> Ended {
 
 /// Runs a command to its end, with something to read.
 pub fn run_with(command: &mut Command, input: &[u8]) -> Ended {
+    Ended::of(&output_with(command, input))
+}
+
+/// Runs a command to its end, with something to read, and gives the bytes of its output as they are.
+pub fn output_with(command: &mut Command, input: &[u8]) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // One that does not read to the end says why itself.
     let _ = child.stdin.take().unwrap().write_all(input);
-    Ended::of(&child.wait_with_output().unwrap())
+    child.wait_with_output().unwrap()
 }
 
 impl Ended {

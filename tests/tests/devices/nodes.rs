@@ -42,6 +42,41 @@ fn an_event_counts_once_over_a_kill() {
     node.succeed(&second);
 }
 
+/// N8, N5: a heartbeat writes no row of `node_events`, and the server forgets it when it is killed.
+#[test]
+fn a_heartbeat_is_kept_in_memory_only() {
+    let mut server = Server::start();
+    let node = FakeNode::new(server.node(), "PC-01", 0);
+    let beat = Event::heartbeat("PC-01");
+    assert_eq!(node.tell(&beat), json!({"ok": true}));
+    assert_eq!(node.tell(&beat), json!({"ok": true, "duplicate": true}));
+    assert_eq!(server.database().count("SELECT count(*) FROM node_events"), 0);
+    server.kill9_and_restart();
+    assert_eq!(node.tell(&beat), json!({"ok": true}), "remembered over a kill");
+    assert_eq!(server.database().count("SELECT count(*) FROM node_events"), 0);
+}
+
+/// N1: one submission answers the waiting pulls of all nodes that it has work for.
+#[test]
+fn one_submission_answers_every_waiting_node() {
+    let server = Server::start();
+    let nodes: Vec<_> = (1..=5).map(|n| FakeNode::enrolled(server.node(), &format!("PC-0{n}"), 1)).collect();
+    let answers: Vec<Value> = thread::scope(|scope| {
+        let waiting: Vec<_> = nodes.iter().map(|node| scope.spawn(|| node.wait(1, 30_000))).collect();
+        wait_until("all nodes wait", || {
+            server.admin().get("/metrics").text().contains("muster_waiting_pulls 5\n")
+        });
+        let _ = server.submit(&run());
+        waiting.into_iter().map(|node| node.join().unwrap()).collect()
+    });
+    let submitted = server.database().count("SELECT created_at FROM tasks");
+    for (node, answer) in nodes.iter().zip(&answers) {
+        assert_eq!(answer["jobs"][0]["device_id"], node.devices[0]);
+        let late_ms = answer["now"].as_i64().unwrap() - submitted;
+        assert!(late_ms < 15_000, "{} was answered {late_ms} ms after the submission", node.name);
+    }
+}
+
 /// N1: a freed slot is work that appears: it answers a waiting pull too.
 #[test]
 fn a_freed_slot_answers_a_waiting_pull() {
@@ -180,7 +215,8 @@ fn a_silent_node_is_offline_everywhere() {
     until("it is offline again", || is_offline(&server));
     let before = life(&server).len();
     let _ = node.pull(0);
-    assert!(before_it_fell_silent(&server).len() > before);
+    let words = before_it_fell_silent(&server);
+    assert!(words.len() > before && words[0] == "online", "{words:?}");
 }
 
 /// N8c: a node that pulls but sends no heartbeat stays online, is shown as late everywhere, and raises one alert; its next

@@ -50,6 +50,34 @@ fn as_api(server: &Server, run: &str) -> Vec<String> {
     server.rows(run).iter().map(|row| shown(|column| text(&row[column]))).collect()
 }
 
+/// Q12: `execution_logs` has CREATED once, then for each attempt SENT, ACKED and FAILED, and then RETRY_SCHEDULED or
+/// FAILED_FINAL, with their levels and numbers without a gap.
+#[test]
+fn every_attempt_has_its_history() {
+    let server = Server::start();
+    let node = FakeNode::enrolled(server.node(), "PC-01", 1);
+    let _ = server.submit(&run_in("default", 2));
+    node.fail(&node.job());
+    node.fail(&node.job());
+    let sql = "SELECT seq - (SELECT min(seq) FROM execution_logs), attempt_no, event_type, level FROM execution_logs \
+        ORDER BY seq";
+    let entries: Vec<String> = server.database().rows(sql).iter().map(|row| row.join(" ")).collect();
+    assert_eq!(
+        entries,
+        [
+            "0 1 CREATED info",
+            "1 1 SENT info",
+            "2 1 ACKED info",
+            "3 1 FAILED error",
+            "4 1 RETRY_SCHEDULED warn",
+            "5 2 SENT info",
+            "6 2 ACKED info",
+            "7 2 FAILED error",
+            "8 2 FAILED_FINAL error",
+        ]
+    );
+}
+
 const COLUMNS: [&str; 15] = [
     "id",
     "task_id",

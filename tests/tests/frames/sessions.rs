@@ -175,7 +175,8 @@ fn one_bad_frame_of_a_thousand_costs_one_frame() {
         (0..1000).filter(|frame| *frame != BAD).map(|frame| format!("{frame:08}.txt")).collect();
     assert_eq!(delivered(&farm), expected);
     let worker = farm.server.admin().get("/api/v1/workers/W1").expect(200);
-    assert_ne!(worker["state"], "Quarantined", "{worker}");
+    let is_at_work = ["Registered", "Healthy", "Degraded"].iter().any(|state| worker["state"] == *state);
+    assert!(is_at_work, "{worker}");
     assert!(farm.muster("session diagnostics night").stdout.contains("no bone in frame 333"));
 
     assert_eq!(farm.muster("session retry night --frames 0-333").code, 4, "none of these failed");
@@ -198,6 +199,24 @@ fn one_bad_frame_of_a_thousand_costs_one_frame() {
     }
 }
 
+/// S23b, S26b: a relaxed session completes without the bad frame, and neither its record nor the exit code hides that. A
+/// retry renders the frame.
+#[test]
+fn a_relaxed_session_hides_no_failed_frame() {
+    let (farm, _worker) = farm();
+    let ended =
+        farm.muster("session submit night --frames 400 --frames-per-task 100 --quality relaxed --wait");
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 frame is missing: [333, 334)."), "{}", ended.stderr);
+    let session = farm.server.session("night");
+    assert_eq!((&session["status"], &session["complete"]), (&json!("completed"), &json!(false)));
+    assert_eq!((&session["skippedFrames"], &session["failedFrames"]), (&json!(1), &json!([[BAD, BAD + 1]])));
+    fs::write(farm.path("go"), "").unwrap();
+    farm.muster("session retry night").done();
+    farm.muster("session watch night").done();
+    assert_eq!(farm.server.session("night")["skippedFrames"], 0);
+}
+
 /// S13, S14, S15, S16, S24, S27: the session ends complete, its manifest verifies, no frame stands twice, no id is used
 /// twice over all label files, the retired ones included, and each loss appears in `replay[]`.
 #[test]
@@ -212,8 +231,10 @@ fn no_kill_loses_a_frame_or_repeats_an_id() {
     while wild.status() == "running" {
         let before = wild.completed();
         thread::sleep(dice.millis(300, 900));
-        // However slow the machine is, the work gets on between two kills.
-        wait_until("frames are done", || wild.completed() > before || wild.status() != "running");
+        // However slow the machine is, the work gets on between most rounds; the others hit while it recovers.
+        if dice.percent(70) {
+            wait_until("frames are done", || wild.completed() > before || wild.status() != "running");
+        }
         harm += 1;
         match dice.below(12) {
             0..=4 => wild.kill_worker(&mut dice),

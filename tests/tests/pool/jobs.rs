@@ -2,7 +2,7 @@
 
 use crate::{Pool, hand_in, plain, told};
 use muster_tests::{Client, FakePoolWorker, Gateway, Request, Server, password_of, venv};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{path::Path, process::Command};
 
 /// P13: a job that failed or was cancelled is handed in once more as a new one, the same in all it asks for; what is not over, or
@@ -43,6 +43,24 @@ fn a_job_is_tried_again_as_a_new_one() {
     assert_eq!((&log["acts"][0]["action"], &log["acts"][0]["subject"]), expected);
 }
 
+/// P18: a batch of a thousand is recognised by its key after kill -9: the same ids, and no job twice.
+#[test]
+fn a_repeated_batch_gives_the_same_jobs_after_a_kill() {
+    let mut pool = Pool::start();
+    let batch = json!({"jobs": (0..1000).map(plain).collect::<Vec<_>>()});
+    let send = |pool: &Pool| {
+        let request = Request::new("POST", "/jobs/batch").header("Idempotency-Key", "b").json(&batch);
+        pool.client.send(request).expect(201)
+    };
+    let first = send(&pool);
+    assert_eq!(first["jobs"].as_array().unwrap().len(), 1000);
+    pool.server.kill9_and_restart();
+    assert_eq!(send(&pool), first);
+    let last = first["jobs"][999]["id"].as_u64().unwrap();
+    assert_eq!(pool.job(last)["payload"], json!({"n": 999}));
+    assert_eq!(pool.server.database().count("SELECT count(*) FROM pool_jobs"), 1000);
+}
+
 /// P19: what one call acknowledged is there after kill -9: results taken, leases held.
 #[test]
 fn one_call_is_one_commit() {
@@ -70,6 +88,67 @@ fn workers<const N: usize>(server: &Server, names: [&str; N]) -> [FakePoolWorker
 
 fn triple(client: &Client) -> u64 {
     hand_in(client, &json!({"payload": {"sum": [1, 2]}, "redundancy": 3, "max_attempts": 5}))
+}
+
+/// Submits the sum that a worker claims for its assignment.
+fn vote(worker: &FakePoolWorker, assignment: &Value, sum: u64) {
+    let _ = worker.submit(&worker.result(assignment, &json!({"sum": sum}))).expect(200);
+}
+
+/// P15: a worker that lies dissents, loses reputation and is banned after three dissents. Honest workers keep theirs. Votes,
+/// dissents and the ban survive kill -9.
+#[test]
+fn a_liar_is_banned_after_three_dissents_over_kills() {
+    let mut pool = Pool::start();
+    let [ann, bob, liar] = workers(&pool.server, ["ann", "bob", "eve"]);
+    for round in 1..=3_u64 {
+        let id = triple(&pool.client);
+        let leases = [&ann, &bob, &liar].map(FakePoolWorker::poll);
+        vote(&liar, &leases[2], 4);
+        vote(&ann, &leases[0], 3);
+        pool.server.kill9_and_restart();
+        assert_eq!(pool.job(id)["status"], "running", "one against one");
+        vote(&bob, &leases[1], 3);
+        let job = pool.job(id);
+        assert_eq!((&job["status"], &job["output"]), (&json!("completed"), &json!({"sum": 3})), "{job}");
+        pool.server.kill9_and_restart();
+        let shown = liar.shown();
+        assert_eq!(shown["dissents"], round);
+        assert!(shown["reputation"].as_f64().unwrap() < 1.0, "{shown}");
+        assert_eq!(shown["status"] == "banned", round == 3, "{shown}");
+    }
+    for honest in [&ann, &bob] {
+        let shown = honest.shown();
+        assert_eq!((&shown["dissents"], &shown["reputation"]), (&json!(0), &json!(1.0)), "{shown}");
+        assert_ne!(shown["status"], "banned");
+    }
+    let _ = triple(&pool.client);
+    assert_eq!(told(&liar.try_poll()), (404, "No assignment available".to_owned()));
+    let _ = ann.poll();
+}
+
+/// P15: without a majority the worker of one more owner is asked, also after kill -9. While there are too few owners the job
+/// waits and says so.
+#[test]
+fn no_majority_asks_one_more() {
+    let mut pool = Pool::start();
+    let [ann, bob, cid] = workers(&pool.server, ["ann", "bob", "cid"]);
+    let id = triple(&pool.client);
+    for (worker, sum) in [(&ann, 3), (&bob, 4), (&cid, 5)] {
+        vote(worker, &worker.poll(), sum);
+    }
+    // The fourth owner: the pool's own worker.
+    vote(&pool.worker, &pool.worker.poll(), 3);
+    assert_eq!(pool.job(id)["status"], "queued", "two of four are not more than half");
+    pool.server.kill9_and_restart();
+    let why = pool.client.get(&format!("/jobs/{id}/explain")).expect(200);
+    assert_eq!(why["cause"], "too_few_owners", "{why}");
+    let [eve] = workers(&pool.server, ["eve"]);
+    vote(&eve, &eve.poll(), 3);
+    let job = pool.job(id);
+    assert_eq!((&job["status"], &job["output"]), (&json!("completed"), &json!({"sum": 3})), "{job}");
+    let dissents = [&ann, &bob, &cid, &pool.worker, &eve].map(|worker| worker.shown()["dissents"].clone());
+    assert_eq!(dissents, [0, 1, 1, 0, 0]);
 }
 
 /// P15: a redundant job of a database that an earlier version wrote goes on; the vote that is there is the declared hash.

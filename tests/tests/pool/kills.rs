@@ -202,8 +202,10 @@ fn no_kill_loses_a_job_or_does_it_twice() {
     while ended(&pool) < jobs {
         let before = ended(&pool);
         thread::sleep(dice.millis(20, 400));
-        // However slow the machine is, the work gets on between two kills.
-        wait_until("a job ends", || ended(&pool) > before || ended(&pool) == jobs);
+        // However slow the machine is, the work gets on between most kills; the others hit while it recovers.
+        if dice.percent(70) {
+            wait_until("a job ends", || ended(&pool) > before || ended(&pool) == jobs);
+        }
         harm += 1;
         match dice.below(8) {
             0 => pool.server.kill9_and_restart(),

@@ -1,7 +1,7 @@
 //! What is foreign is not found, and nothing outside is fetched.
 
 use crate::routes::{self, Guard};
-use muster_tests::{Answer, Client, FakePoolWorker, Request, Server};
+use muster_tests::{Answer, Client, FakePoolWorker, Request, Server, sim_registration};
 use serde_json::{Value, json};
 use std::{
     io::ErrorKind,
@@ -152,6 +152,35 @@ fn an_artifact_uri_is_never_fetched() {
     let _ = client.get("/jobs").expect(200);
     server.kill9_and_restart();
     let _ = client.get("/jobs").expect(200);
+    assert_eq!(server.terminate().code(), Some(0));
+    lure.is_untouched();
+}
+
+/// S3, I7: the server calls a simulation worker at the address the registration came from, or where the setting allows;
+/// another endpoint is refused, and the server makes no connection to it.
+#[test]
+fn an_endpoint_elsewhere_is_refused() {
+    let lure = Lure::lay("127.0.0.2:0");
+    let mut server = Server::with(&[("MUSTER_SIMULATION__ENDPOINT_ALLOW", "gpu-7.lab")]);
+    let enroller = server.anonymous().with_token(&server.enrol_secret());
+    let register = |id: &str, endpoint: &str| {
+        enroller.post("/api/v1/workers/register", &sim_registration(id, Some(endpoint)))
+    };
+    let port = lure.address().port();
+    for (n, host) in ["127.0.0.2", "localhost", "127.0.0.1@127.0.0.2", "gpu-7.lab@127.0.0.2", "2130706434"]
+        .iter()
+        .enumerate()
+    {
+        let answer = register(&format!("W{n}"), &format!("http://{host}:{port}"));
+        assert!([400, 422].contains(&answer.status), "{host}: {} {}", answer.status, answer.text());
+        assert!(answer.problem(answer.status).to_string().contains("endpoint"), "{}", answer.text());
+    }
+    let _ = register("W90", "http://gpu-7.lab:9").expect(201);
+    assert_eq!(server.database().column("SELECT id FROM sim_workers"), ["W90"]);
+    // Work that the server would announce to the workers it can call.
+    let session = json!({"sessionId": "s", "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
+        "qualityMode": "strict"});
+    let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
     assert_eq!(server.terminate().code(), Some(0));
     lure.is_untouched();
 }

@@ -41,6 +41,24 @@ fn foreign_pages_and_forged_names_are_refused() {
     assert_eq!(server.admin().send(by_name).status, 200);
 }
 
+/// I7: settings allow further host names and origins; all others stay refused.
+#[test]
+fn names_and_origins_can_be_allowed() {
+    let server = Server::with(&[
+        ("MUSTER_SERVER__HOSTS", "muster.example"),
+        ("MUSTER_SERVER__ORIGINS", "https://board.example"),
+    ]);
+    let get = |header: &str, value: &str| {
+        server.admin().send(Request::new("GET", "/api/runs").header(header, value))
+    };
+    assert_eq!(get("host", "muster.example").status, 200);
+    assert_eq!(get("host", "other.example").status, 403);
+    let allowed = get("origin", "https://board.example");
+    assert_eq!(allowed.status, 200);
+    assert_eq!(allowed.header("access-control-allow-origin"), Some("https://board.example"));
+    assert_eq!(get("origin", "https://other.example").status, 403);
+}
+
 /// I9: too much at once is 503 with Retry-After, and probes still answer.
 #[test]
 fn overload_says_when_to_come_again() {

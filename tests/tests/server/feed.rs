@@ -83,6 +83,73 @@ fn the_feed_resumes_over_a_kill() {
     assert_eq!(take(&mut after(&server, last - 1), 1)[0].kind, "job_ended");
 }
 
+/// I8: a stream without a number begins with the next entry; a number from the future is refused.
+#[test]
+fn the_feed_begins_where_asked() {
+    let server = Server::start();
+    let _ = server.submit(&json!({"workflow_id": "first", "params": {}}));
+    let mut stream = server.admin().stream(Request::new("GET", "/api/events")).unwrap();
+    let _ = server.submit(&json!({"workflow_id": "second", "params": {}}));
+    let event = stream.next_event().unwrap();
+    assert!(event.kind == "job_submitted" && event.data.contains("second"), "{event:?}");
+    let _ = server.admin().get("/api/events?after=999999").problem(410);
+}
+
+/// Q13, Q10, Q11: the figures of the overview are those of the work that was done and of the work that waits.
+#[test]
+fn the_overview_shows_the_work_done() {
+    let server = Server::with(&[
+        ("MUSTER_OPERATIONS__MAX_ATTEMPTS", "1"),
+        ("MUSTER_OPERATIONS__SLOTS", "6"),
+        ("MUSTER_NODES__OFFLINE_AFTER_S", "3600"),
+    ]);
+    let overview = || server.admin().get("/api/overview").expect(200);
+    wait_until("the feed is counted", || overview()["counting_since"].as_i64() > Some(0));
+    let node = FakeNode::enrolled(server.node(), "PC-01", 10);
+    let _ = FakeNode::enrolled(server.node(), "PC-02", 2);
+    let _ = server.submit(&json!({"workflow_id": "w", "params": {}}));
+    let waiting = server.submit(&json!({"workflow_id": "w", "params": {}}));
+    let jobs = node.jobs(6);
+    jobs[..3].iter().for_each(|job| node.succeed(job));
+    jobs[3..5].iter().for_each(|job| node.fail(job));
+    let session = json!({"sessionId": "s1", "totalFrames": 10, "framesPerTask": 5, "scenario": {}, "cameras": ["front"],
+        "qualityMode": "strict"});
+    let _ = server.admin().post("/api/v1/sessions", &session).expect(201);
+    let _ = server.user("carl", &["CLIENT"]).post("/jobs", &json!({"payload": {"n": 1}})).expect(201);
+    let expected = json!({
+        "nodes": {"online": 2, "offline": 0, "draining": 0},
+        "devices": {"total": 12, "idle": 9, "running": 1, "offline": 0, "error": 2},
+        // Six of the eight devices of PC-01 that have not failed, and two of PC-02.
+        "slots": {"used": 1, "target": 8},
+        "runs": {"pending": 1, "running": 1},
+        "sessions": {"pending": 1, "running": 0, "paused": 0},
+        "pool": {"jobs_waiting": 1, "jobs_running": 0, "workers_online": 0, "workers": 0, "workers_banned": 0},
+        "alerts": [],
+    });
+    let seen = until("all of it is counted", || {
+        let seen = overview();
+        let is_counted = sum(&seen["throughput"]["tasks_failed"]) == 2
+            && seen["devices"]["error"] == 2
+            && seen["pool"]["jobs_waiting"] == 1
+            && seen["sessions"]["pending"] == 1;
+        is_counted.then_some(seen)
+    });
+    for (name, figures) in expected.as_object().unwrap() {
+        assert_eq!(&seen[name], figures, "{name}");
+    }
+    assert_eq!(sum(&seen["throughput"]["tasks_ok"]), 3);
+    let oldest = &seen["oldest_waiting"];
+    assert_eq!((&oldest["kind"], &oldest["id"]), (&json!("run"), &json!(waiting)));
+    let failure = &seen["failures"][0];
+    assert_eq!((&failure["contract"], &failure["reason"]), (&json!("nodes"), &json!("adb_offline")));
+    assert_eq!(failure["count"], 2);
+}
+
+/// The total of a series of counts.
+fn sum(series: &Value) -> u64 {
+    series.as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum()
+}
+
 /// I1, I8, N3: the line is printed when all is ready: the feed resumes and nodes' own secrets work from then on.
 #[test]
 fn who_comes_with_the_first_line_is_served() {

@@ -24,6 +24,26 @@ fn a_spool_may_be_named_from_here() {
     assert_eq!(counts(&ended(&server, &run)), (1, 0));
 }
 
+/// N21, N22: the agent reports a file under the `storage_path` of the workflow, and the server serves it from there.
+#[test]
+fn a_file_is_kept_where_the_workflow_says() {
+    let steps = [
+        "storage_path = 'pages/{device_id}/{run_id}-{attempt}.{ext}'\n",
+        &step("WRITE", &["sh", "-c", "echo notes of $MUSTER_RUN_ID >artifact.txt"]),
+        "[[steps]]\nid = 'NOTES'\nkind = 'upload'\ntimeoutMs = 30000\n",
+    ];
+    let workshop = Workshop::new(&["d1"]).workflow("pages_v1", &steps.concat());
+    let server = Server::start();
+    let _agent = workshop.equip(AgentSetup::of(&server, "PC-01")).start();
+    enrolled(&server, "PC-01", 1);
+    let run = submit(&server, "pages_v1", json!({}));
+    assert_eq!(counts(&ended(&server, &run)), (1, 0));
+    let path = format!("pages/d1/{run}-1.txt");
+    assert_eq!(server.rows(&run)[0]["result"]["artifact"]["storage_path"], json!(path));
+    let found = server.admin().get(&format!("/api/artifacts/{path}"));
+    assert_eq!((found.status, found.text()), (200, format!("notes of {run}\n")));
+}
+
 /// N21, N23: the shipped workflow on a phone; its screenshot is found at the contract's path, byte for byte.
 #[test]
 fn a_screenshot_of_a_phone_is_found_again() {
