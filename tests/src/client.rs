@@ -269,7 +269,7 @@ impl Answer {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether what was asked for was done.
+    /// True if what was asked for was done.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

@@ -148,7 +148,7 @@ impl Court {
         self.roles.drain(..).map(|mut role| role.process.wait()).collect()
     }
 
-    /// Whether all its processes are there.
+    /// True if all its processes are there.
     pub fn is_alive(&mut self) -> bool {
         self.roles.iter_mut().all(|role| role.process.ended().is_none())
     }

@@ -40,7 +40,7 @@ impl Broken {
     }
 }
 
-/// Whether it holds.
+/// True if it holds.
 pub(crate) type Verdict = Result<(), Broken>;
 
 /// Says what is broken.
@@ -182,7 +182,7 @@ impl Checker {
         self.pool.after_step(now)
     }
 
-    /// Whether no run is open, no row live, no lane held, and no node has anything left to say of a run.
+    /// True if no run is open, no row live, no lane held, and no node has anything left to say of a run.
     pub(crate) fn is_quiet(&self) -> bool {
         let Mirror { running, jobs, shares, stops, calendar, .. } = &self.mirror;
         let free = calendar.standing.is_empty();

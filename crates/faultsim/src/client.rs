@@ -69,7 +69,7 @@ impl Clients {
         self.orders.len()
     }
 
-    /// Whether everything that will be submitted has been.
+    /// True if everything that will be submitted has been.
     pub(crate) fn is_quiet(&self) -> bool {
         self.submitting.is_empty() && self.cancelling.is_empty()
     }

@@ -68,7 +68,7 @@ impl Coordinator {
         }
     }
 
-    /// Whether several servers share the store.
+    /// True if several servers share the store.
     pub(crate) fn is_shared(&self) -> bool {
         self.servers.len() > 1
     }
@@ -208,7 +208,7 @@ impl Coordinator {
         is_well.then(|| life.now(scene))
     }
 
-    /// Whether a server reaches the store now, by one connection or the other.
+    /// True if a server reaches the store now, by one connection or the other.
     fn reaches(&self, server: usize, cut: Cut, now: Timestamp) -> bool {
         let place = &self.servers[server];
         now >= self.away_until && !place.is_cut(Cut::Store) && !place.is_cut(cut)

@@ -266,7 +266,7 @@ impl World {
         }
     }
 
-    /// Whether the next fault is one of servers.
+    /// True if the next fault is one of servers.
     fn strikes_servers(&mut self) -> bool {
         let faults = self.scene.plan.servers.as_ref().map_or(0, |plan| plan.faults);
         faults > 0 && self.scene.dice.chance(faults)

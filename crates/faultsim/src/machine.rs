@@ -49,7 +49,7 @@ pub(crate) trait Program {
         Ok(())
     }
 
-    /// Whether nothing is left to do or to say here.
+    /// True if nothing is left to do or to say here.
     fn is_quiet(&self) -> bool {
         true
     }
@@ -110,7 +110,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether its core is to be woken now.
+    /// True if its core is to be woken now.
     pub(crate) fn must_wake(&mut self, now: Timestamp) -> bool {
         self.wakes_at.take_if(|at| *at <= now).is_some()
     }

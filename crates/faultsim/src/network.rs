@@ -30,7 +30,7 @@ pub(crate) struct Ticket {
     pub(crate) wait: Option<Millis>,
     /// What a worker of sessions shows for itself, or is given when it enrols.
     pub(crate) token: Option<Token>,
-    /// Whether the connection is known to be broken.
+    /// True if the connection is known to be broken.
     pub(crate) broken: Rc<Cell<bool>>,
     pub(crate) way: Way,
 }

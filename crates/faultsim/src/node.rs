@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Whether muster's agent runs here.
+    /// True if muster's agent runs here.
     pub(crate) fn is_agent(&self) -> bool {
         matches!(self, Self::Agent(_))
     }

@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) turned_away: u32,
     /// In a thousand: commits that fail.
     pub(crate) commit_fails: u32,
-    /// Whether every node runs muster's agent.
+    /// True if every node runs muster's agent.
     pub(crate) agents_only: bool,
     /// In a thousand: works that fail at an agent, while there are faults and afterwards.
     pub(crate) fails: (u32, u32),
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     pub(crate) fault_every: Millis,
     /// In a thousand: timers at which the coordinator stands still for a moment.
     pub(crate) stalls: u32,
-    /// Whether people have runs submitted by the calendar.
+    /// True if people have runs submitted by the calendar.
     pub(crate) schedules: bool,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
@@ -321,7 +321,7 @@ impl PoolPlan {
         }
     }
 
-    /// Whether those who lie together are too few to be a majority anywhere (P15).
+    /// True if those who lie together are too few to be a majority anywhere (P15).
     pub(crate) fn is_pact_small(&self) -> bool {
         let least = self.redundancies.iter().map(|asked| usize::from(asked / 2) + 1).min().unwrap_or(1);
         self.pact.min(self.owners) < least

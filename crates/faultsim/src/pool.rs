@@ -50,7 +50,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Whether nobody has anything left to tell or to ask for.
+    /// True if nobody has anything left to tell or to ask for.
     pub(crate) fn is_quiet(&self) -> bool {
         self.patron.is_quiet() && (self.closed || self.members.iter().all(|member| member.is_quiet()))
     }

@@ -239,13 +239,13 @@ impl World {
         parts.iter().filter(|(_, is_quiet)| !is_quiet).map(|(part, _)| *part).collect()
     }
 
-    /// Whether every job that somebody could do has ended, and every result is where it belongs.
+    /// True if every job that somebody could do has ended, and every result is where it belongs.
     fn is_pool_quiet(&self) -> bool {
         let is_settled = self.pool.members.is_empty() || self.pool.patron.is_in_order();
         is_settled && self.scene.checker.pool.is_quiet() && self.pool.is_quiet()
     }
 
-    /// Whether every session that somebody wanted has ended, and all that follows from it was done.
+    /// True if every session that somebody wanted has ended, and all that follows from it was done.
     fn is_farm_quiet(&self) -> bool {
         let is_settled = self.farm.director.is_quiet() && self.scene.checker.frames.is_quiet();
         is_settled && !self.farm.director.wants_retry(&self.scene.checker.frames)

@@ -142,7 +142,7 @@ impl Cluster {
         self.control(&["stop", "--wait", "--mode=immediate"]);
     }
 
-    /// Whether it runs: it may have given up, without room or memory.
+    /// True if it runs: it may have given up, without room or memory.
     #[must_use]
     pub fn is_running(&self) -> bool {
         let status = self.control_command(&["status"]).output();

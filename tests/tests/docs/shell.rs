@@ -35,7 +35,7 @@ pub(crate) fn run(path: &str) {
     assert!(unlike.is_empty(), "{path}: {}", unlike.join("\n\n"));
 }
 
-/// Whether a block is executed; one that is `sh unchecked` is only looked at.
+/// True if a block is executed; one that is `sh unchecked` is only looked at.
 pub(crate) fn is_run(block: &Block) -> bool {
     block.info == "sh" || block.info == BACKGROUND
 }

@@ -253,7 +253,7 @@ fn a_killed_merge_leaves_a_whole_manifest() {
     assert_eq!(meta.exit("verify", &[]), 0);
 }
 
-/// Whether a manifest is whole and of the round.
+/// True if a manifest is whole and of the round.
 fn named(manifest: &[u8], round: u32) -> bool {
     let manifest: Value = serde_json::from_slice(manifest).expect("a whole manifest");
     assert_eq!(manifest["ranges"].as_array().unwrap().len(), 2000);

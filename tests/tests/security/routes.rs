@@ -143,7 +143,7 @@ impl Caller {
         }
     }
 
-    /// Whether it is a simulation worker, who may be told no for what it asks about, too.
+    /// True if it is a simulation worker, who may be told no for what it asks about, too.
     pub(crate) fn is_renderer(&self) -> bool {
         matches!(self.kind, Kind::Renderer)
     }

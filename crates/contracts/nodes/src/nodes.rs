@@ -33,9 +33,9 @@ pub struct NodeState {
     pub running_devices_count: Option<u64>,
     /// Targets not yet started.
     pub queue_devices_count: Option<u64>,
-    /// Whether the vendor's control channel works.
+    /// True if the vendor's control channel works.
     pub vendor_ws_ok: Option<bool>,
-    /// Whether the node could not deliver its reports for a while.
+    /// True if the node could not deliver its reports for a while.
     pub degraded: Option<bool>,
 }
 

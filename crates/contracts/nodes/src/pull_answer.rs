@@ -351,7 +351,7 @@ impl JobOffer<'_> {
     }
 }
 
-/// Whether a text may name something: events with longer ones would not fit into the spool.
+/// True if a text may name something: events with longer ones would not fit into the spool.
 fn is_sane(text: &str) -> bool {
     (1..=TEXT_BYTES_MAX).contains(&text.len())
 }

@@ -35,7 +35,7 @@ pub struct Pc {
     pub last_seen_at: i64,
     /// Since when `pc_status` is so.
     pub status_since: i64,
-    /// Whether it gets no more work on request.
+    /// True if it gets no more work on request.
     pub draining: bool,
     /// Supply rests until then after a mass dropout.
     pub paused_until: Option<i64>,

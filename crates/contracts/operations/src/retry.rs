@@ -15,7 +15,7 @@ pub struct Retry {
     /// Only what failed so.
     pub failure_reason: Option<String>,
     title: Option<String>,
-    /// Whether devices that are out of service are returned to it, for this run and whatever comes after.
+    /// True if devices that are out of service are returned to it, for this run and whatever comes after.
     pub return_to_service: bool,
 }
 
@@ -59,7 +59,7 @@ impl Retry {
         })
     }
 
-    /// Whether a row that failed with that error is meant.
+    /// True if a row that failed with that error is meant.
     #[must_use]
     pub fn means(&self, error: Option<&str>) -> bool {
         self.failure_reason.as_deref().is_none_or(|reason| reason == failure_of(error))

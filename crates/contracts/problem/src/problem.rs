@@ -90,7 +90,7 @@ impl Problem {
         &self.0.detail
     }
 
-    /// Whether nothing was done because another server leads, or none.
+    /// True if nothing was done because another server leads, or none.
     #[must_use]
     pub fn is_not_leading(&self) -> bool {
         self.0.kind.ends_with(":not-leading")

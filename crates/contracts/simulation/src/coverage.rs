@@ -72,7 +72,7 @@ pub struct CoverageMapBuilder {
 pub struct CoverageMap {
     /// Which frames stand where.
     pub entries: Vec<Coverage>,
-    /// Whether the map goes to the last frame.
+    /// True if the map goes to the last frame.
     pub is_complete: bool,
     /// What was dropped.
     pub drops: Vec<DroppedFrames>,

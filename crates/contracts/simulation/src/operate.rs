@@ -42,7 +42,7 @@ pub struct AssignResponse {
 pub struct BroadcastResponse {
     /// `PauseAll` or `ResumeAll`.
     pub command: &'static str,
-    /// Whether no task is given out from now on.
+    /// True if no task is given out from now on.
     pub paused: bool,
 }
 

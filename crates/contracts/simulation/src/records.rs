@@ -123,9 +123,9 @@ pub struct QuarantineEntry {
     pub path: String,
     /// How many.
     pub files: u64,
-    /// Whether all of them are there by now.
+    /// True if all of them are there by now.
     pub moved: bool,
-    /// Whether a person has looked at them.
+    /// True if a person has looked at them.
     pub confirmed: bool,
     /// What that person said.
     pub note: Option<String>,

@@ -27,7 +27,7 @@ pub struct Session {
     pub total_frames: u64,
     /// Frames done.
     pub completed_frames: u64,
-    /// Whether it is completed and no frame is missing.
+    /// True if it is completed and no frame is missing.
     pub complete: bool,
     /// Frames that are missing: given up after they failed, or left out of the manifest.
     pub skipped_frames: u64,
@@ -61,11 +61,11 @@ pub struct SessionDetail {
     pub failed_frames: Vec<Range>,
     /// The completed ranges with what was submitted for them, by first frame; at most 1000.
     pub ranges: Vec<CompletedRange>,
-    /// Whether `ranges` has all of them.
+    /// True if `ranges` has all of them.
     pub ranges_complete: bool,
     /// Which frames stand where, in order and without a gap.
     pub coverage: Vec<Coverage>,
-    /// Whether `coverage` goes to the last frame; a session of very many tasks is shown up to some frame.
+    /// True if `coverage` goes to the last frame; a session of very many tasks is shown up to some frame.
     pub coverage_complete: bool,
     /// Ranges that were given out anew.
     pub replays: Vec<Replay>,

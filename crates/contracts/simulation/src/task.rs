@@ -46,7 +46,7 @@ pub struct Task {
     #[serde(rename = "outputDirectory", serialize_with = "text")]
     #[schema(value_type = String)]
     pub directory: Arc<str>,
-    /// Whether another attempt was made before.
+    /// True if another attempt was made before.
     pub replay: bool,
 }
 
@@ -101,7 +101,7 @@ pub enum PullReply {
 /// The response of a worker to a push or a removal (S3, S6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushResponse {
-    /// Whether the worker accepts.
+    /// True if the worker accepts.
     pub ack: bool,
 }
 
@@ -279,7 +279,7 @@ impl Task {
         to_bytes(self)
     }
 
-    /// Whether another is the same assignment.
+    /// True if another is the same assignment.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.id == other.id && self.attempt == other.attempt && self.ids.chunk == other.ids.chunk
@@ -344,7 +344,7 @@ fn id_chunk<S: Serializer>(ids: &IdRange, to: S) -> Result<S::Ok, S::Error> {
     IdChunk::from(*ids).serialize(to)
 }
 
-/// Whether a path begins at the root and only goes down.
+/// True if a path begins at the root and only goes down.
 fn is_direct(path: &Path) -> bool {
     let goes_down = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     path.is_absolute()

@@ -279,7 +279,7 @@ impl FrameBook {
         self.taken.get(&exchange).copied().unwrap_or((Timestamp(0), Timestamp(0)))
     }
 
-    /// Whether a worker that comes back now with its task may keep it: in time, or before anybody looked at the time.
+    /// True if a worker that comes back now with its task may keep it: in time, or before anybody looked at the time.
     fn may_come_back(&self, now: Timestamp) -> bool {
         now <= self.up_since + self.settings.rebind_within
             || self.closed_at.is_none_or(|closed| now <= closed)

@@ -88,7 +88,7 @@ impl Histories {
     }
 }
 
-/// Whether a station may follow the one before it. A late success ends a task that waits again (N15b).
+/// True if a station may follow the one before it. A late success ends a task that waits again (N15b).
 fn follows(last: Option<Station>, log: &LogRecord) -> bool {
     use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
     let Some(last) = last else {

@@ -57,7 +57,7 @@ impl Terms {
         Self { times, ..Self::default() }
     }
 
-    /// Whether a term is the newest.
+    /// True if a term is the newest.
     pub(crate) fn leads(&self, epoch: u64) -> bool {
         epoch == self.newest
     }

@@ -127,7 +127,7 @@ impl Coordinator {
         self.servers[server].plan(every..=every, Chore::Look(round), scene);
     }
 
-    /// Whether something at the store takes its time.
+    /// True if something at the store takes its time.
     pub(super) fn is_slow(scene: &mut Scene) -> bool {
         let slow = scene.plan.servers.as_ref().map_or(0, |plan| plan.slow);
         !scene.calm && scene.dice.chance(slow)

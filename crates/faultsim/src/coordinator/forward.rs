@@ -58,7 +58,7 @@ impl Coordinator {
         self.let_in(leader, ticket, scene);
     }
 
-    /// Whether an answer finds its way back.
+    /// True if an answer finds its way back.
     pub(crate) fn brings_back(&self, way: &Way) -> bool {
         let Some(entry) = way.entry.map(|entry| &self.servers[entry]) else {
             return true;
@@ -69,7 +69,7 @@ impl Coordinator {
         entry.up && !entry.is_cut(Cut::Outside) && is_joined
     }
 
-    /// Whether a life's server reaches workers, and they it.
+    /// True if a life's server reaches workers, and they it.
     pub(crate) fn reaches_out(&self, life: u32) -> bool {
         let server = self.server_of(life).map(|server| &self.servers[server]);
         server.is_none_or(|server| !server.is_cut(Cut::Outside))
@@ -177,7 +177,7 @@ fn enrol(ticket: Ticket, scene: &mut Scene) -> Ticket {
     Ticket { command, token: Some(token_hash), ..ticket }
 }
 
-/// Whether a request is recognised when it comes again.
+/// True if a request is recognised when it comes again.
 fn may_repeat(command: &Command) -> bool {
     match command {
         Command::Submit(submission) => submission.key.is_some(),

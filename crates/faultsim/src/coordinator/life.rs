@@ -41,7 +41,7 @@ pub(crate) struct Life {
     opened: Timestamp,
     /// Batches that were handed to the store.
     handed: u64,
-    /// Whether nobody else can lead: what needs no commit may be answered at once.
+    /// True if nobody else can lead: what needs no commit may be answered at once.
     pub(super) is_fresh: bool,
     /// Since when nothing has kept it from deciding and committing.
     pub(super) well_since: Timestamp,
@@ -121,7 +121,7 @@ impl Life {
         }
     }
 
-    /// Whether nothing is under way here.
+    /// True if nothing is under way here.
     pub(crate) fn is_idle(&self) -> bool {
         self.committing.is_none() && self.inbox.is_empty()
     }
@@ -140,7 +140,7 @@ impl Life {
         }
     }
 
-    /// Whether a request does not get past the HTTP layer.
+    /// True if a request does not get past the HTTP layer.
     pub(super) fn turns_out(&self, ticket: &Ticket) -> bool {
         self.door.refuses(ticket)
     }
@@ -153,7 +153,7 @@ impl Life {
         self.inbox.push(ticket);
     }
 
-    /// Whether the store must be asked before what came in can be decided.
+    /// True if the store must be asked before what came in can be decided.
     pub(super) fn needs_facts(&self) -> bool {
         !self.write_path.keys(self.inbox.iter().map(|ticket| &*ticket.command)).is_empty()
     }
@@ -241,7 +241,7 @@ impl Life {
         Ok(())
     }
 
-    /// Whether it stands still when a timer is due: whatever comes in meanwhile is decided before that is looked at.
+    /// True if it stands still when a timer is due: whatever comes in meanwhile is decided before that is looked at.
     fn stalls(&mut self, scene: &mut Scene) -> bool {
         let is_rested = scene.now > self.stalled_until + STALLS_APART;
         let may = !scene.calm && scene.plan.stalls > 0 && is_rested;
@@ -321,7 +321,7 @@ impl HttpState {
         }
     }
 
-    /// Whether a request shows a token that is nobody's, or another's than it speaks for.
+    /// True if a request shows a token that is nobody's, or another's than it speaks for.
     pub(super) fn refuses(&self, ticket: &Ticket) -> bool {
         let (Command::Frames(command), Some(token)) = (&*ticket.command, ticket.token) else {
             return false;

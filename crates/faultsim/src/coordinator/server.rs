@@ -32,7 +32,7 @@ pub(crate) enum Chore {
 }
 
 impl Chore {
-    /// Whether it happens at the store, whatever became of the server meanwhile.
+    /// True if it happens at the store, whatever became of the server meanwhile.
     pub(super) fn is_at_the_store(&self) -> bool {
         matches!(self, Self::Take(..) | Self::Shows(..))
     }
@@ -155,7 +155,7 @@ impl Server {
         now < self.stalled_until
     }
 
-    /// Whether something keeps it from leading, or from seeing who does.
+    /// True if something keeps it from leading, or from seeing who does.
     pub(super) fn is_hampered(&self) -> bool {
         self.up && (self.is_cut(Cut::Store) || self.is_cut(Cut::Renewals))
     }
@@ -165,7 +165,7 @@ impl Server {
         self.ticker.at(now)
     }
 
-    /// Whether what it answers from memory alone is what the store says.
+    /// True if what it answers from memory alone is what the store says.
     pub(super) fn is_sole(&self, now: Timestamp) -> bool {
         self.tenure.as_ref().is_none_or(|tenure| tenure.lease.is_sole(self.clock(now)))
     }

@@ -128,7 +128,7 @@ impl Coordinator {
         self.troubled_at + patience(scene) - scene.now
     }
 
-    /// Whether something on its way to the store, or back, hangs; where it does for too long the term ends.
+    /// True if something on its way to the store, or back, hangs; where it does for too long the term ends.
     pub(super) fn hangs(&mut self, life: u32, happening: Happening, scene: &mut Scene) -> bool {
         let is_cut = |server: &usize| !self.reaches(*server, Cut::Store, scene.now);
         let Some(server) = self.server_of(life).filter(is_cut) else {
@@ -141,7 +141,7 @@ impl Coordinator {
         true
     }
 
-    /// Whether a server gives up on a store that does not answer.
+    /// True if a server gives up on a store that does not answer.
     pub(super) fn loses_patience(&mut self, server: usize, scene: &mut Scene) -> bool {
         let place = &self.servers[server];
         let is_over = scene.now > place.cut_since + place.post.times.lease + place.post.times.lease;

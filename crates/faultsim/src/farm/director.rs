@@ -87,12 +87,12 @@ impl Director {
         self.orders.len()
     }
 
-    /// Whether everything that will be submitted has been.
+    /// True if everything that will be submitted has been.
     pub(crate) fn is_quiet(&self) -> bool {
         self.wanted.is_empty() && self.cancelling.is_empty() && self.retrying.is_empty()
     }
 
-    /// Whether the failed frames of some session are still to be tried again.
+    /// True if the failed frames of some session are still to be tried again.
     pub(crate) fn wants_retry(&self, book: &FrameBook) -> bool {
         let mut failed = book.sessions().filter(|session| is_retriable(session));
         failed.any(|session| !self.retried.contains(&session.id))
@@ -126,7 +126,7 @@ impl Director {
     }
 }
 
-/// Whether a range fails wherever it is tried: it holds the frame that its session's name tells (S26b).
+/// True if a range fails wherever it is tried: it holds the frame that its session's name tells (S26b).
 pub(super) fn is_poison(session: &str, frames: FrameRange) -> bool {
     let bad = session.strip_prefix(POISON).and_then(|rest| rest.split_once('_')?.1.parse::<u64>().ok());
     bad.is_some_and(|bad| (frames.start..frames.end).contains(&bad))
@@ -145,7 +145,7 @@ fn put_in_order(scene: &mut Scene, view: &FarmView) {
     }
 }
 
-/// Whether a session has failed frames, and was not cancelled.
+/// True if a session has failed frames, and was not cancelled.
 fn is_retriable(session: &SessionRecord) -> bool {
     session.failed_frames > 0 && session.status != SessionStatus::Cancelled
 }

@@ -40,7 +40,7 @@ pub(crate) enum Chore {
 pub(crate) struct Plain {
     machine: Machine,
     rig: Rig,
-    /// Whether it believes to be known.
+    /// True if it believes to be known.
     bound: bool,
     /// Counts its registrations.
     round: u32,
@@ -114,7 +114,7 @@ impl Plain {
         }
     }
 
-    /// Whether it does now what it should not.
+    /// True if it does now what it should not.
     fn misbehaves(scene: &mut Scene) -> bool {
         let mischief = scene.plan.frames.as_ref().map_or(0, |plan| plan.mischief);
         !scene.calm && scene.dice.chance(mischief)

@@ -23,7 +23,7 @@ pub(crate) struct Patron {
     unsent: usize,
     submitting: BTreeMap<u64, usize>,
     cancelling: BTreeMap<u64, Cancellation>,
-    /// Whether everything was put in order: whatever was under way before has arrived.
+    /// True if everything was put in order: whatever was under way before has arrived.
     is_in_order: bool,
 }
 
@@ -38,7 +38,7 @@ struct Cancellation {
 pub(crate) struct PoolView {
     pub(crate) workers: Vec<PoolWorkerRecord>,
     pub(crate) jobs: Vec<(PoolJobId, UserId)>,
-    /// Whether some job has not ended.
+    /// True if some job has not ended.
     pub(crate) is_open: bool,
 }
 
@@ -88,12 +88,12 @@ impl Patron {
         self.orders.iter().map(|order| order.jobs.len()).sum()
     }
 
-    /// Whether everything that will be handed in has been.
+    /// True if everything that will be handed in has been.
     pub(crate) fn is_quiet(&self) -> bool {
         self.unsent == 0 && self.submitting.is_empty() && self.cancelling.is_empty()
     }
 
-    /// Whether, after the faults, nothing of before is under way any more.
+    /// True if, after the faults, nothing of before is under way any more.
     pub(crate) fn is_in_order(&self) -> bool {
         self.is_in_order
     }

@@ -114,7 +114,7 @@ impl Plain {
         self.rig.ask(scene, PoolCommand::Beat { worker, owner: self.rig.owner }, None);
     }
 
-    /// Whether it works and says nothing meanwhile.
+    /// True if it works and says nothing meanwhile.
     fn is_silent(&self, scene: &Scene) -> bool {
         !scene.calm && self.rig.nature == Nature::Slow && !self.works.is_empty()
     }

@@ -380,7 +380,7 @@ impl Program for Real {
         self.answered(ticket, no_answer(patience), scene)
     }
 
-    /// Whether every result is where it belongs.
+    /// True if every result is where it belongs.
     fn is_quiet(&self) -> bool {
         self.machine.up
             && self.disk.is_empty()

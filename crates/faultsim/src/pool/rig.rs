@@ -133,7 +133,7 @@ impl Nature {
         }
     }
 
-    /// Whether it never hands in what is not true.
+    /// True if it never hands in what is not true.
     pub(super) const fn is_truthful(self) -> bool {
         !matches!(self, Self::Lying | Self::Pact | Self::Swapping)
     }

@@ -145,7 +145,7 @@ fn verify(result: UnverifiedResult, public_key: &str) -> Result<Arc<PoolResult>,
     result.verify(&key.public, key.text.clone()).map(Arc::new)
 }
 
-/// Whether a command means what was said; signature and digest exist on the wire only.
+/// True if a command means what was said; signature and digest exist on the wire only.
 fn agrees(said: &PoolCommand, parsed: &PoolCommand) -> bool {
     let same = |said: &PoolResult, parsed: &PoolResult| {
         let signature = said.signature.clone();
@@ -320,7 +320,7 @@ fn read(command: &PoolCommand, response: &Response<Vec<u8>>) -> Result<Answer, S
     }
 }
 
-/// Whether an answer means what the engine decided.
+/// True if an answer means what the engine decided.
 fn answer_agrees(command: &PoolCommand, answer: &Answer, result: &Result<Reply, Rejection>) -> bool {
     let rejected = |refused: &Refused, rejection: &PoolRejection| {
         let identical = *rejection == PoolRejection::AlreadySubmitted { identical: true };

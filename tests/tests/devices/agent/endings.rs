@@ -119,7 +119,7 @@ fn a_restart_waits_for_slow_guards() {
     });
 }
 
-/// Whether somebody waits for the lock on a file.
+/// True if somebody waits for the lock on a file.
 fn is_awaited(file: u64) -> bool {
     let locks = fs::read_to_string("/proc/locks").unwrap();
     locks.lines().any(|line| line.contains("->") && line.contains(&format!(":{file} ")))

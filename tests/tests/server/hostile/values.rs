@@ -48,7 +48,7 @@ impl Base {
         Request::new(&route.method, &of_nobody(&route.path)).header("Idempotency-Key", USED_KEY).bytes(body)
     }
 
-    /// Whether a value would be valid there, and have an effect.
+    /// True if a value would be valid there, and have an effect.
     pub(crate) fn may_be(&self, pointer: &str, value: &str) -> bool {
         let names = ["/node_id", "/workerId", "/sessionId", "/name", "/username"]
             .iter()

@@ -74,7 +74,7 @@ impl AgentBook {
         }
     }
 
-    /// Whether a newer attempt of the task of a work waits.
+    /// True if a newer attempt of the task of a work waits.
     pub(crate) fn is_replaced(&self, work: u64) -> bool {
         let running = self.works.running.get(&work);
         running.is_some_and(|running| self.works.waiting.contains_key(&running.attempt.0))
@@ -181,7 +181,7 @@ impl Works {
         }
     }
 
-    /// Whether something of a run is executed.
+    /// True if something of a run is executed.
     pub(super) fn runs_of(&self, run: &Text) -> bool {
         self.running.values().any(|running| running.run == *run)
     }

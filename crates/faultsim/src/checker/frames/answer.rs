@@ -123,7 +123,7 @@ impl FrameBook {
         })
     }
 
-    /// Whether everything or a session is paused, or was a moment ago.
+    /// True if everything or a session is paused, or was a moment ago.
     fn may_pause(&self, session: &SessionId) -> bool {
         let status = self.rows.sessions.get(session).map(|row| row.status);
         let (all, this) = (self.steered.all, self.steered.sessions.contains(session));

@@ -38,7 +38,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Whether ids that were granted for one range may be the last ones of another: it was cut from that one.
+    /// True if ids that were granted for one range may be the last ones of another: it was cut from that one.
     pub(super) fn are_of(&self, granted_for: &FrameTaskId, range: &FrameTaskId) -> bool {
         let is_ancestor = self.ancestors.get(range).is_some_and(|ranges| ranges.contains(granted_for));
         granted_for == range || is_ancestor

@@ -279,7 +279,7 @@ impl FrameBook {
 }
 
 impl FrameBook {
-    /// Whether no session is open, and nothing has to be moved.
+    /// True if no session is open, and nothing has to be moved.
     pub(crate) fn is_quiet(&self) -> bool {
         self.rows.sessions.values().all(|session| !session.open)
             && self.rows.quarantine.values().all(|entry| entry.moved)

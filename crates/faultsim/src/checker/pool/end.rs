@@ -111,7 +111,7 @@ impl PoolBook {
 }
 
 impl PoolBook {
-    /// Whether every job has ended that some worker could do.
+    /// True if every job has ended that some worker could do.
     pub(crate) fn is_quiet(&self) -> bool {
         self.rows.live.is_empty() && self.open().all(|job| !self.is_doable(job))
     }
@@ -147,7 +147,7 @@ impl PoolBook {
         self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id))
     }
 
-    /// Whether somebody could do a job whose owner was not asked before, where that counts (P15).
+    /// True if somebody could do a job whose owner was not asked before, where that counts (P15).
     fn is_doable(&self, job: &PoolJobRecord) -> bool {
         let asked = self.rows.of(job.id).filter(|row| row.state != AssignmentState::Revoked);
         let asked = asked.filter(|_| job.draft.redundancy > 1);

@@ -114,14 +114,14 @@ impl PoolBook {
         Ok(())
     }
 
-    /// Whether a job waits that a worker of any owner may have.
+    /// True if a job waits that a worker of any owner may have.
     fn stood_ready(&self, job: &PoolJobRecord) -> bool {
         job.draft.redundancy < 2
             && self.rows.is_open(job.id)
             && !self.rows.of(job.id).any(|row| row.state.is_live())
     }
 
-    /// Whether a client was served again though another, whose job waited, was served longer ago.
+    /// True if a client was served again though another, whose job waited, was served longer ago.
     fn jumped(&self, row: &AssignmentRecord, client: UserId, other: &PoolJobRecord) -> bool {
         let turns = |client| self.served.get(&(other.draft.priority, client)).into_iter().flatten();
         let could = |worker| self.rows.workers.get(&worker).is_some_and(|worker| fits(other, worker));
@@ -135,7 +135,7 @@ impl PoolBook {
     }
 }
 
-/// Whether a worker stands where a job wants it and has what that asks for.
+/// True if a worker stands where a job wants it and has what that asks for.
 pub(super) fn fits(job: &PoolJobRecord, worker: &PoolWorkerRecord) -> bool {
     let demand = &job.draft.demand;
     let has = |name: &str, asked: &Quality| match (asked, worker.specs.get(name)) {

@@ -87,12 +87,12 @@ impl Disk {
         self.0.iter().find(|kept| kept.entry == entry && kept.is_durable && !kept.is_acked)
     }
 
-    /// Whether the result of an assignment is there for good and nobody has it.
+    /// True if the result of an assignment is there for good and nobody has it.
     pub(super) fn holds(&self, assignment: u64) -> bool {
         self.0.iter().any(|kept| kept.is_durable && !kept.is_acked && kept.result.assignment.0 == assignment)
     }
 
-    /// Whether every result has done its service.
+    /// True if every result has done its service.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(|kept| kept.is_acked)
     }
