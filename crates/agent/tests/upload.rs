@@ -36,7 +36,7 @@ struct Memory {
     /// Answers to come instead of the honest ones.
     ask_faults: VecDeque<u16>,
     put_faults: VecDeque<Fault>,
-    /// What the question how far an upload is is answered with, where it is not answered honestly.
+    /// Status of the response to a query for the upload's progress, if it is not the honest one.
     head: Option<u16>,
     asked: Vec<Value>,
     /// The address that was asked, each time.

@@ -65,7 +65,7 @@ pub(crate) struct Checker {
     up_since: Timestamp,
     /// When a job was last handed out, by task.
     shown: BTreeMap<muster_model::TaskId, Timestamp>,
-    /// What each report said of the attempt it speaks of.
+    /// The attempt that each report named, by report.
     spoken: BTreeMap<ReportId, ReportedAttempt>,
     told: u64,
     agents: agent::Agents,
@@ -200,7 +200,7 @@ impl Checker {
         self.histories.lanes_are_free()
     }
 
-    /// What keeps the ledger from being quiet.
+    /// Describes the rows that keep the ledger from being quiet.
     pub(crate) fn unrest(&self) -> String {
         let jobs: Vec<_> = self.mirror.jobs.values().filter(|job| job.open).collect();
         let rows = self.mirror.tasks.values().filter(|task| !task.status.is_ended());
@@ -216,7 +216,7 @@ impl Checker {
         )
     }
 
-    /// What the store holds of tasks, what agents told of their runs, and what alarmed somebody.
+    /// Summarizes the tasks in the store, the run summaries that agents reported, and the alerts.
     pub(crate) fn account(&self) -> Account {
         let rows = |status| self.mirror.tasks.values().filter(|row| row.status == status).count() as u64;
         Account {
@@ -228,12 +228,12 @@ impl Checker {
         }
     }
 
-    /// How many runs were made by the calendar.
+    /// Number of runs that the calendar created.
     pub(crate) fn calendar_runs(&self) -> usize {
         self.mirror.calendar.runs()
     }
 
-    /// What operators see.
+    /// The fleet as operators see it.
     pub(crate) fn fleet(&self) -> Fleet {
         let failed = self.mirror.lanes.values().filter(|lane| lane.failed);
         Fleet {

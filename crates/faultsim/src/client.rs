@@ -11,7 +11,7 @@ use muster_model::{
 };
 use std::collections::BTreeMap;
 
-/// What people do.
+/// Actions of people.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Duty {
     /// Submit the nth run, session or batch of jobs.
@@ -64,7 +64,7 @@ impl Clients {
         }
     }
 
-    /// How many runs were ever wanted.
+    /// Number of runs that were ever requested.
     pub(crate) fn orders(&self) -> usize {
         self.orders.len()
     }
@@ -101,7 +101,7 @@ impl Clients {
     }
 }
 
-/// What people can see of the fleet.
+/// The part of the fleet that people can see.
 pub(crate) struct Fleet {
     pub(crate) workers: Vec<Name>,
     pub(crate) lanes: Vec<Name>,
@@ -141,7 +141,7 @@ impl Order {
         })
     }
 
-    /// What is submitted, by whomever.
+    /// Returns the submission; any client may send it.
     pub(super) fn into_submission(self) -> Submission {
         self.0
     }
@@ -249,7 +249,7 @@ fn cap(scene: &mut Scene, worker: Name) -> Command {
     Command::SetCap { worker, cap: cap.and_then(|cap| u32::try_from(cap).ok()) }
 }
 
-/// Somebody tries to prolong a row that is not theirs.
+/// Tries to renew a row that another worker holds.
 fn meddle(scene: &mut Scene, fleet: &Fleet, worker: Name) -> Option<Command> {
     let task = *scene.dice.pick(&fleet.running)?;
     Some(Command::Renew { task, worker, lease: Millis(600_000) })

@@ -34,7 +34,7 @@ pub(crate) struct Coordinator {
     lives: u32,
     /// Batches of lives that are over, on their way to the store, by life.
     orphans: BTreeMap<u32, OrphanedBatch>,
-    /// What happens in the middle of the next commit.
+    /// Fault that happens in the middle of the next commit.
     doom: Option<end::CommitFault>,
     /// Whom each sender asks.
     doors: BTreeMap<Sender, usize>,
@@ -175,7 +175,8 @@ impl Coordinator {
         }
     }
 
-    /// What a server of several does by itself; one that has crashed meanwhile does not.
+    /// Performs an action of one of several servers. A server that has crashed meanwhile does nothing, but its
+    /// takeover request still reaches the store.
     pub(crate) fn act(&mut self, chore: ServerChore, scene: &mut Scene) -> Verdict {
         let ServerChore { server, incarnation, chore } = chore;
         let is_there = self.servers[server].up && self.servers[server].incarnation == incarnation;
@@ -198,7 +199,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What time it is for whoever leads, if it does and nothing has kept it from its work for a while.
+    /// Time by the leader's clock, if a server leads and nothing has kept it from its work for a while.
     pub(crate) fn well_at(&self, scene: &Scene) -> Option<Timestamp> {
         let life = self.life().filter(|life| scene.checker.terms.leads(life.epoch))?;
         let place = &self.servers[life.server];
@@ -241,7 +242,7 @@ impl Coordinator {
     }
 }
 
-/// How long it takes until what was left undone is done.
+/// Maximum time to catch up on work that was left undone.
 const RECOVERS_WITHIN: Millis = Millis(4_000);
 
 /// Whose sign of life a command is, if it is anybody's (N15).

@@ -1,4 +1,4 @@
-//! Where all chance comes from: SplitMix64, so that a seed means the same everywhere and for ever.
+//! Source of all chance: SplitMix64, so that a seed means the same everywhere and for ever.
 
 /// A stream of numbers that one seed determines.
 #[derive(Clone, Debug)]

@@ -40,7 +40,7 @@ pub(crate) trait Renderer: Program {
 pub(crate) struct Farm {
     pub(crate) renderers: Vec<Box<dyn Renderer>>,
     pub(crate) director: Director,
-    /// Nobody wants anything of the workers any more.
+    /// True if the workers are no longer needed.
     pub(crate) closed: bool,
 }
 
@@ -57,7 +57,7 @@ impl Farm {
         Ok(())
     }
 
-    /// Nobody wants anything of the workers any more: they are switched off.
+    /// Switches the workers off, because they are no longer needed.
     pub(crate) fn close(&mut self, scene: &mut Scene) {
         self.closed = true;
         for renderer in self.renderers.iter_mut().filter(|renderer| renderer.machine().up) {
@@ -89,7 +89,7 @@ fn renderer(number: usize, scene: &mut Scene, planted: Option<Planted>) -> Box<d
     }
 }
 
-/// How a work ends.
+/// Kind of end of a work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Succeeds,
@@ -115,7 +115,7 @@ impl Fate {
     }
 }
 
-/// How long a part of a work takes.
+/// Duration of a part of a work, in milliseconds.
 fn pause(scene: &Scene) -> RangeInclusive<i64> {
     scene.plan.frames.as_ref().map_or(100..=1_000, |plan| plan.work_ms.clone())
 }

@@ -298,7 +298,7 @@ impl World {
         Ok(())
     }
 
-    /// What waits for the middle of a commit happens, if that has come.
+    /// Triggers the fault that was planned for the middle of a commit, if a commit is under way.
     pub(crate) fn meet_doom(&mut self) -> Verdict {
         match self.coordinator.must_meet_doom() {
             Some(CommitFault::Crash) => self.end_coordinator(Ending::Crash),

@@ -54,7 +54,7 @@ pub(crate) trait Program {
         true
     }
 
-    /// What keeps it from being quiet.
+    /// Describes the reasons why it is not quiet.
     fn unrest(&self) -> String;
 }
 
@@ -161,7 +161,7 @@ impl<A> Calls<A> {
         Some(call.about)
     }
 
-    /// Nobody waits for some of the answers any more.
+    /// Breaks the connections of calls whose response is no longer needed.
     pub(crate) fn take_back(&mut self, is_it: impl Fn(&A) -> bool) {
         let gone = self.0.extract_if(.., |_, call| is_it(&call.about));
         gone.for_each(|(_, call)| call.ticket.broken.set(true));
@@ -175,7 +175,7 @@ impl<A> Calls<A> {
     }
 }
 
-/// How long a sender waits for an answer that may be held back for a while.
+/// Timeout of a request that may be held back for a while.
 pub(crate) fn patience(usual: RangeInclusive<i64>, wait: Option<Millis>) -> RangeInclusive<i64> {
     let waits = wait.map_or(0, |wait| wait.0);
     waits + usual.start()..=waits + usual.end()
@@ -207,7 +207,7 @@ chores! {
     PlainMember: pool::PlainChore,
 }
 
-/// How long a worker waits for an answer that should come at once.
+/// Timeout of a request that should be answered at once.
 pub(crate) const PATIENCE_MS: RangeInclusive<i64> = 2_000..=5_000;
 /// Wakes at one moment that are not a loop.
 const ROUNDS_MAX: u32 = 200;

@@ -4,7 +4,7 @@ use crate::scene::{Happening, Scene};
 use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
-/// Who asks.
+/// Sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Sender {
     /// A node, by number.
@@ -13,7 +13,7 @@ pub(crate) enum Sender {
     Renderer(usize),
     /// A worker of the pool, by number.
     Member(usize),
-    /// What must happen outside once a decision is durable: it runs beside the coordinator.
+    /// Work outside the coordinator once a decision is durable: it runs beside the coordinator.
     Errand,
     /// A client or operator.
     Client,
@@ -28,7 +28,7 @@ pub(crate) struct Ticket {
     pub(crate) command: Rc<Command>,
     /// For a pull: how long it may wait.
     pub(crate) wait: Option<Millis>,
-    /// What a worker of sessions shows for itself, or is given when it enrols.
+    /// Token that a worker of sessions presents, or gets when it registers.
     pub(crate) token: Option<Token>,
     /// True if the connection is known to be broken.
     pub(crate) broken: Rc<Cell<bool>>,
@@ -46,14 +46,14 @@ pub(crate) struct Way {
     pub(crate) starts: (u32, u32),
     /// Servers that were found to be down.
     pub(crate) tried: usize,
-    /// How long it waits for somebody who leads.
+    /// Deadline for a leader to be found.
     pub(crate) until: Timestamp,
     /// The term of whoever answers it.
     pub(crate) epoch: u64,
 }
 
 impl Way {
-    /// Where it is.
+    /// Server that has the request now.
     pub(crate) fn at(&self) -> Option<usize> {
         self.leader.or(self.entry)
     }

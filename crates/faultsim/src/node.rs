@@ -39,7 +39,7 @@ impl Node {
         }
     }
 
-    /// What does not depend on what runs here.
+    /// The part of a node that does not depend on the program that runs there.
     pub(crate) fn site(&self) -> &Site {
         match self {
             Self::Agent(agent) => &agent.site,
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// How the agent is, where one runs.
+    /// Status of the agent, if one runs here.
     pub(crate) fn status(&self) -> Option<Status> {
         match self {
             Self::Agent(agent) => agent.status(),
@@ -208,5 +208,5 @@ fn device(node: &Name, n: usize) -> (Name, Attached) {
     (serial, attached)
 }
 
-/// How long a sender waits for an answer that should come at once.
+/// Timeout of a request that should be answered at once.
 const PATIENCE_MS: RangeInclusive<i64> = 3_000..=8_000;

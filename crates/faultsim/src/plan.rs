@@ -20,9 +20,9 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) nodes: usize,
     pub(crate) devices_per_node: usize,
-    /// How many works a node does at once, at least and at most.
+    /// Minimum and maximum number of works that a node does at once.
     pub(crate) slots: (i64, i64),
-    /// How many jobs clients submit at most.
+    /// Maximum number of jobs that clients submit.
     pub(crate) jobs: usize,
     pub(crate) queues: usize,
     /// In a thousand: messages lost, doubled, slow.
@@ -39,9 +39,9 @@ pub(crate) struct Plan {
     pub(crate) agents_only: bool,
     /// In a thousand: works that fail at an agent, while there are faults and afterwards.
     pub(crate) fails: (u32, u32),
-    /// How long most work takes at an agent.
+    /// Duration of most work at an agent.
     pub(crate) work_ms: (i64, i64),
-    /// How long an agent lets a task take.
+    /// Timeout of a task at an agent.
     pub(crate) task_timeout: Millis,
     /// The mean pause between two faults.
     pub(crate) fault_every: Millis,
@@ -212,13 +212,13 @@ pub(crate) struct FramePlan {
     pub(crate) fails: u32,
     pub(crate) hangs: u32,
     pub(crate) drops: u32,
-    /// How often a worker that is none of muster's own does what it should not.
+    /// Chance that a worker that is not one of muster's own misbehaves.
     pub(crate) mischief: u32,
     /// Sessions with a frame that fails everywhere (S26b).
     pub(crate) poisoned: u32,
     /// Every so many chunks the timestamps of a fragment interleave with others' (S23); 0: never.
     pub(crate) skips_every: u64,
-    /// How long most works take.
+    /// Duration of most works.
     pub(crate) work_ms: RangeInclusive<i64>,
 }
 
@@ -268,11 +268,11 @@ fn frame_settings(dice: &mut Dice) -> FrameSettings {
 /// The figures of the pool in a world. Chances are in a thousand.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolPlan {
-    /// Who hands in jobs.
+    /// Number of clients that submit jobs.
     pub(crate) clients: usize,
     /// Submissions at first.
     pub(crate) orders: usize,
-    /// Who brings workers.
+    /// Number of owners that bring workers.
     pub(crate) owners: usize,
     /// Owners whose workers tell the same lie.
     pub(crate) pact: usize,
@@ -284,7 +284,7 @@ pub(crate) struct PoolPlan {
     pub(crate) slow: u32,
     /// Of the others, workers that are not honest, those of the pact not counted.
     pub(crate) odd: u32,
-    /// How many owners the redundant jobs of this world ask for (P15).
+    /// Numbers of owners that the redundant jobs of this world ask for (P15).
     pub(crate) redundancies: &'static [u8],
     /// Jobs that are redundant.
     pub(crate) redundant: u32,
@@ -292,9 +292,9 @@ pub(crate) struct PoolPlan {
     pub(crate) limited: u32,
     /// Assignments that a worker says to have failed, while there are faults.
     pub(crate) fails: u32,
-    /// How often a worker does what it should not.
+    /// Chance that a worker misbehaves.
     pub(crate) mischief: u32,
-    /// How long most works take.
+    /// Duration of most works.
     pub(crate) work_ms: RangeInclusive<i64>,
 }
 

@@ -40,13 +40,13 @@ pub enum Planted {
     RecoveryForgotten,
     /// A server commits though a newer term has begun (S18).
     FenceIgnored,
-    /// What needs no commit is answered whoever may lead by now (S18).
+    /// A request that needs no commit is answered even if another server may lead by now (S18).
     AnswersAfterLease,
     /// A lease counts from when the leader hears of it, not from when it asked (S18).
     LeaseFromAnswer,
     /// A leader that is told that it leads no more goes on (S18).
     DeposedGoesOn,
-    /// What was read ahead is used though something was written since (S18).
+    /// The preloaded state is used though something was written since (S18).
     PreloadTrusted,
     /// A takeover keeps the epoch (S18).
     EpochKept,

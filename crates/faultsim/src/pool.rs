@@ -25,7 +25,7 @@ use rig::{Nature, Rig};
 pub(crate) struct Pool {
     pub(crate) members: Vec<Box<dyn Program>>,
     pub(crate) patron: Patron,
-    /// Nobody wants anything of the workers any more.
+    /// True if the workers are no longer needed.
     pub(crate) closed: bool,
 }
 
@@ -55,7 +55,7 @@ impl Pool {
         self.patron.is_quiet() && (self.closed || self.members.iter().all(|member| member.is_quiet()))
     }
 
-    /// Nobody wants anything of the workers any more: they are switched off.
+    /// Switches the workers off, because they are no longer needed.
     pub(crate) fn close(&mut self, scene: &mut Scene) {
         self.closed = true;
         for member in self.members.iter_mut().filter(|member| member.machine().up) {

@@ -25,9 +25,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Happenings with faults; what follows without is not counted.
     pub steps: u32,
-    /// How many of the last steps before a failure are told.
+    /// Number of last steps before a failure to report.
     pub trace: usize,
-    /// How many servers share the store; `None`: as the seed decides.
+    /// Number of servers that share the store; `None`: as the seed decides.
     pub servers: Option<usize>,
     /// A bug to switch on; those in the engine need the feature `mutants`.
     pub planted: Option<Planted>,
@@ -44,9 +44,9 @@ impl Scenario {
 /// A world in which everything held.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// How long it lasted, by its own clock.
+    /// Duration, by its own clock.
     pub lasted: Millis,
-    /// What happened in it.
+    /// Events that happened in it, with counts.
     pub coverage: Coverage,
 }
 
@@ -61,7 +61,7 @@ pub struct Failure {
     pub servers: Option<usize>,
     /// The name of the check.
     pub check: &'static str,
-    /// What it found.
+    /// Description of the violation.
     pub detail: String,
     /// When, by the world's clock.
     pub at: Timestamp,

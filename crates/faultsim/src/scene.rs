@@ -79,7 +79,7 @@ impl Scene {
         self.after(span, happening);
     }
 
-    /// How long something may be away: mostly not for long, now and then until agents are degraded (N20).
+    /// Maximum duration of an outage: mostly short, now and then until agents are degraded (N20).
     pub(crate) fn outage_ms(&mut self, usual: i64) -> i64 {
         if self.dice.chance(100) { 300_000 } else { usual }
     }
@@ -105,9 +105,9 @@ pub(crate) enum Happening {
     Arrives(Box<Ticket>),
     /// An answer reaches whoever asked.
     Returns(Box<(Ticket, Result<Reply, Rejection>)>),
-    /// Whoever asked is told that the coordinator is away.
+    /// The sender learns that the coordinator is away.
     TurnedAway(Box<Ticket>),
-    /// Whoever asked is told that its token is not known.
+    /// The sender learns that its token is not known.
     TurnedOut(Box<Ticket>),
     /// The coordinator looks at its inbox.
     Serve { life: u32 },
@@ -129,11 +129,11 @@ pub(crate) enum Happening {
     Errand { life: u32, errand: Box<Errand> },
     /// A task that was pushed reaches its worker.
     Pushed(Box<Push>),
-    /// What the worker says to it reaches the coordinator.
+    /// The worker's response to a push reaches the coordinator.
     Acked(PushAnswer),
-    /// Somebody who wants sessions, or looks after their workers, does something.
+    /// A client of sessions, or an operator of their workers, does something.
     Director(Duty),
-    /// Somebody who hands in jobs to the pool, or looks after its workers, does something.
+    /// A client of the pool, or an operator of its workers, does something.
     Patron(Duty),
     /// A client or operator does something.
     Client(Duty),
@@ -172,7 +172,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// One that keeps so many lines; with none it costs nothing.
+    /// Trace that keeps up to this number of lines; with zero it costs nothing.
     pub(crate) fn new(lines_max: usize) -> Self {
         Self { kept: VecDeque::new(), lines_max }
     }
@@ -213,7 +213,7 @@ impl Counts {
     }
 }
 
-/// How often each kind of thing happened.
+/// Number of times that each kind of event happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage(BTreeMap<&'static str, u64>);
 
@@ -225,7 +225,7 @@ impl Coverage {
         }
     }
 
-    /// How often a kind of thing happened.
+    /// Number of times that a kind of event happened.
     #[must_use]
     pub fn of(&self, what: &str) -> u64 {
         self.0.get(what).copied().unwrap_or(0)

@@ -22,7 +22,7 @@ pub struct Stage {
     runs: u32,
 }
 
-/// What became of all runs so far.
+/// Results of all runs so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Rows that ended well.
@@ -31,13 +31,13 @@ pub struct Account {
     pub failed: u64,
     /// Attempts of all rows.
     pub attempts: u64,
-    /// What agents said of each run when it was over, in order.
+    /// Summary that agents reported for each finished run, in order.
     pub told: Vec<RunSummary>,
-    /// What alarmed the coordinator.
+    /// Alerts of the coordinator.
     pub alerts: Vec<String>,
 }
 
-/// What befalls the server that leads, for a while.
+/// Fault that hits the leader, for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// Its power fails, and it starts again.
@@ -50,7 +50,7 @@ pub enum Blow {
     NoStore,
     /// Its signs of life do not reach the store, though its commits do.
     NoSigns,
-    /// Nobody outside reaches it.
+    /// No client reaches it.
     NoClients,
 }
 
@@ -64,7 +64,7 @@ impl Stage {
     /// The scene as the story begins: the coordinator and the agent start.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn new(seed: u64) -> Result<Self, String> {
         Self::with_servers(seed, 1)
     }
@@ -72,7 +72,7 @@ impl Stage {
     /// As [`Self::new`], with several servers that share a store (S18).
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn with_servers(seed: u64, count: usize) -> Result<Self, String> {
         let servers = (count > 1).then(|| ServerPlan::staged(count));
         let mut scene = Scene::of(Plan { servers, ..Plan::staged() }, Dice::new(seed), TRACE);
@@ -82,7 +82,7 @@ impl Stage {
         stage.judge(begun).map(|()| stage)
     }
 
-    /// Somebody wants a run on all devices.
+    /// Submits a run on all devices.
     pub fn submit(&mut self) {
         self.runs += 1;
         let submission = Submission {
@@ -103,19 +103,19 @@ impl Stage {
         self.world.scene.ask(Sender::Client, Command::Submit(Box::new(submission)), None);
     }
 
-    /// Time passes.
+    /// Lets time pass.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn pass(&mut self, span: Millis) -> Result<(), String> {
         let passed = self.world.pass(span);
         self.judge(passed)
     }
 
-    /// The coordinator's power fails.
+    /// Cuts the coordinator's power.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn backend_dies(&mut self) -> Result<(), String> {
         let World { coordinator, scene, .. } = &mut self.world;
         let ended = coordinator.end(0, Ending::Crash, scene);
@@ -127,10 +127,10 @@ impl Stage {
         self.world.scene.after(Millis(0), Happening::Start(0));
     }
 
-    /// Something befalls whoever leads, for a while.
+    /// Hits the leader with a fault, for a while.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn strike(&mut self, blow: Blow, span: Millis) -> Result<(), String> {
         let Some(leader) = self.world.coordinator.leader() else {
             return Ok(());
@@ -156,7 +156,7 @@ impl Stage {
         Ok(())
     }
 
-    /// How often something of a kind happened.
+    /// Number of times that a kind of event happened.
     #[must_use]
     pub fn seen(&self, what: &str) -> u64 {
         self.world.scene.seen.coverage().of(what)
@@ -167,7 +167,7 @@ impl Stage {
         self.world.scene.network.set_cut(Sender::Node(0), is_cut);
     }
 
-    /// How the agent is; nothing while it is down.
+    /// Status of the agent; `None` while it is down.
     #[must_use]
     pub fn agent(&self) -> Option<Status> {
         self.world.nodes[0].status()
@@ -176,13 +176,13 @@ impl Stage {
     /// Waits until every run has ended and every event was taken.
     ///
     /// # Errors
-    /// What did not hold.
+    /// The violated check.
     pub fn come_to_rest(&mut self) -> Result<(), String> {
         let rested = self.world.come_to_rest();
         self.judge(rested)
     }
 
-    /// What became of all runs so far.
+    /// Results of all runs so far.
     #[must_use]
     pub fn account(&self) -> Account {
         self.world.scene.checker.account()

@@ -288,7 +288,7 @@ impl World {
         }
     }
 
-    /// Whoever asked is told that the coordinator is away.
+    /// Tells the sender that the coordinator is away.
     fn turned_away(&mut self, ticket: &Ticket) -> Verdict {
         match self.reached(ticket.sender) {
             Some((program, scene)) => program.turned_away(ticket, scene),
@@ -296,7 +296,7 @@ impl World {
         }
     }
 
-    /// Whoever asked is told that its token is not known.
+    /// Tells the sender that its token is not known.
     fn turned_out(&mut self, ticket: &Ticket) -> Verdict {
         match self.reached(ticket.sender) {
             Some((program, scene)) => program.turned_out(ticket, scene),
@@ -337,7 +337,7 @@ impl World {
 }
 
 impl World {
-    /// Where there are machines.
+    /// All machines, by their sender.
     fn places(&self) -> impl Iterator<Item = Sender> + use<> {
         let nodes = (0..self.nodes.len()).map(Sender::Node);
         let renderers = (0..self.farm.renderers.len()).map(Sender::Renderer);
@@ -388,7 +388,7 @@ impl World {
         if program.machine().up { program.recover(scene) } else { program.begin(scene) }
     }
 
-    /// What keeps the world from coming to rest.
+    /// Describes the reasons why the world does not come to rest.
     fn unrest(&mut self) -> String {
         let mut words = vec![
             format!("not quiet: {:?}", self.restless()),

@@ -34,8 +34,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// How long a body may be: what holds a thousand jobs or results is longer than others, as it is for the
-    /// coordinator, which takes it only from a caller that says beforehand how long it is.
+    /// Maximum length of a body. A batch of a thousand jobs or results may be longer than other bodies. As in the
+    /// coordinator, the longer limit requires a declared length.
     pub(crate) fn body_max(&self, path: &str, headers: &HeaderMap) -> u64 {
         match path {
             "/jobs/batch" | "/jobs/work" if declared(headers).is_some() => {

@@ -122,7 +122,7 @@ impl Coordinators {
         loop {
             self.check_one(place).await;
             tokio::time::sleep(CHECK_PAUSE_MIN).await;
-            // Who waits for the doubts of others is told of those that arise from now on.
+            // A waiter is notified only of doubts that arise from now on.
             let _ = tokio::time::timeout(CHECK_EVERY, self.doubt.notified()).await;
         }
     }

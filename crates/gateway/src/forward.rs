@@ -99,7 +99,7 @@ pub fn forwarded(router: Router, forwarder: Forwarder) -> Router {
 }
 
 impl ForwardSettings {
-    /// What a server behind this door needs, with what it shares with the others.
+    /// Builds the parts that a server behind this door needs, including the parts that all servers share.
     #[must_use]
     pub fn of(door: &HttpState, key: &str, address: &str) -> Self {
         let coordinator = door.coordinator.clone();

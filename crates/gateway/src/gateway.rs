@@ -103,7 +103,8 @@ impl Gateway {
         if coordinators.is_empty() {
             return Err(GatewayError::NoCoordinator);
         }
-        // Where addresses are not told apart, as behind a proxy, one of them is everybody.
+        // Without a rate per address (for example behind a proxy), all clients have one address, so it has no fair
+        // share.
         let places = if settings.rates.per_address == 0 { Places::unshared } else { Places::shared };
         let requests_max = settings.requests_max;
         Ok(Self(Arc::new(Parts {

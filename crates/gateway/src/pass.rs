@@ -193,7 +193,7 @@ fn is_recognised(path: &str) -> bool {
 }
 
 const RECOGNISED: [&str; 4] = ["/jobs", "/jobs/batch", "/api/runs", "/api/schedules"];
-/// What stands before the id of what is tried again.
+/// Path prefixes before the id of the job or run to retry.
 const RETRIED: [&str; 2] = ["/jobs/", "/api/runs/"];
 
 /// Resources that a request holds until its answer has ended.
@@ -208,7 +208,7 @@ pub(crate) fn passed_on(answer: Response<Incoming>, stay: RequestHold) -> Result
     let (mut parts, body) = answer.into_parts();
     let has_two_lengths = parts.headers.contains_key(header::TRANSFER_ENCODING)
         && parts.headers.contains_key(header::CONTENT_LENGTH);
-    // Nobody asked for another protocol.
+    // No request asks for another protocol.
     if has_two_lengths || parts.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(problems::broke_off());
     }

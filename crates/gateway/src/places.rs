@@ -78,7 +78,7 @@ impl Places {
 }
 
 impl From<Full> for Problem {
-    /// Whoever has its share is told so; when all are taken, it is nobody's fault.
+    /// Tells a client that it has used up its share. When all places are taken, no single client is at fault.
     fn from(full: Full) -> Self {
         match full {
             Full::All => Self::busy("too many requests are under way; try again"),

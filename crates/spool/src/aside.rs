@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 pub struct SetAside {
     /// Its place in the log.
     pub seq: Seq,
-    /// Why.
+    /// Reason why the entry was set aside.
     pub note: Vec<u8>,
     /// The entry.
     pub payload: Vec<u8>,
@@ -80,14 +80,14 @@ impl<F> Aside<F> {
         let name = aside_name(self.number);
         let task = Task { file: &name, bytes: records.len() };
         if let Err(error) = disk.write_at(&file, self.end, records).map_err(task.refused("write")) {
-            // What the disk let through is overwritten by the next try, which is at least as long.
+            // The next try overwrites the bytes that reached the disk, because it is at least as long.
             self.file = Some(file);
             return Err(error);
         }
         let synced = disk.sync_data(&file).map_err(task.refused("sync"));
         match &synced {
             Ok(()) => (self.file, self.end) = (Some(file), self.end + records.len() as u64),
-            // Nobody knows what a failed sync kept; what came before it stays in the old file.
+            // A failed sync may have kept any part of the write. Earlier records stay in the old file.
             Err(_) => (self.number, self.end) = (self.number + 1, 0),
         }
         synced

@@ -38,7 +38,7 @@ pub enum SpoolError {
         file: String,
         /// Position at which reading ended.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         what: &'static str,
     },
     /// The log was written by another version.
@@ -65,7 +65,7 @@ pub enum SpoolError {
     },
 }
 
-/// What is being done to a file, for the error if it fails.
+/// Operation on a file, used for the error if it fails.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {
     pub(crate) file: &'a str,

@@ -114,12 +114,12 @@ impl<'a> Walk<'a> {
         Self { bytes, number, at: header::LENGTH, batch: 0 }
     }
 
-    /// Where the last record so far ends.
+    /// End offset of the last record so far.
     pub(crate) fn end(&self) -> usize {
         self.at
     }
 
-    /// Where the write of the last record so far began. Only this one may never have been synced.
+    /// Start offset of the write that holds the last record so far. Only this write may never have been synced.
     pub(crate) fn batch(&self) -> usize {
         self.batch
     }

@@ -233,8 +233,8 @@ impl LastSegment<'_> {
         let (kept, wanted) = (if torn { end } else { length }, full_at + limits.reserve_bytes);
         let enough = kept >= wanted || disk.allocate(&handle, wanted).is_ok();
         let reserved = if enough { kept.max(wanted) } else { kept };
-        // What the last write left may be in the page cache alone, even after a sync that failed: only bytes
-        // that are written again are surely synced.
+        // The bytes of the last write may be in the page cache alone, even after a sync that failed: only bytes that
+        // are written again are surely synced.
         let batch = &self.bytes[self.batch..self.end];
         disk.write_at(&handle, self.batch as u64, batch).map_err(task.refused("write"))?;
         disk.sync_data(&handle).map_err(task.refused("sync"))?;

@@ -91,7 +91,7 @@ impl<F> Segments<F> {
             removed = true;
         }
         if removed {
-            // One that comes back after a crash holds nothing the snapshot counts as live.
+            // A segment that reappears after a crash holds nothing that the snapshot counts as live.
             let _ = disk.sync_dir();
         }
     }
@@ -115,8 +115,8 @@ impl<F> Segments<F> {
         let (tail, name) = (&self.tail, segment_name(self.tail.number));
         let task = Task { file: &name, bytes: records.len() };
         if let Err(error) = disk.write_at(&tail.file, tail.end, records).map_err(task.refused("write")) {
-            // What a full disk let through is overwritten by the next try, which begins with the same bytes. A
-            // place that cannot be written is left for good.
+            // After a write to a full disk, the next try overwrites the bytes that got through, because it begins
+            // with the same bytes. A place that cannot be written is never used again.
             self.spoiled = !matches!(error, SpoolError::Full { .. });
             return Err(error);
         }
@@ -203,7 +203,7 @@ pub(crate) fn establish<D: Disk>(
     Ok(Tail { number: header.number, file, end: bytes.len() as u64, full_at, reserved })
 }
 
-/// Where a segment counts as full: its snapshot, however long, takes nothing from what entries may fill.
+/// Offset at which a segment counts as full. The snapshot, however long, takes no room from the entries.
 pub(crate) fn full_at(opening: Opening, first_record: usize, limits: Limits) -> u64 {
     let snapshot = if opening == Opening::Snapshot { first_record } else { 0 };
     (header::LENGTH + snapshot) as u64 + limits.segment_bytes

@@ -41,7 +41,7 @@ pub struct Recovered {
     pub since: Vec<(Seq, Vec<u8>)>,
     /// Every entry not acked, in order, those older than the snapshot included.
     pub pending: Vec<(Seq, Vec<u8>)>,
-    /// What was cut off the end, if anything: it had been written but never synced.
+    /// Bytes that were cut off the end, if any: they had been written but never synced.
     pub cut: Option<Cut>,
 }
 
@@ -128,8 +128,8 @@ impl<D: Disk> Spool<D> {
         }
     }
 
-    /// Makes everything so far durable with one write and one fdatasync, and gives the last durable entry.
-    /// What was set aside costs one write and one fdatasync more.
+    /// Makes everything so far durable with one write and one fdatasync, and returns the last durable entry. Entries
+    /// that were set aside cost one more write and one more fdatasync.
     ///
     /// After an error everything stays in memory and the next sync tries again.
     pub fn sync(&mut self) -> Result<Seq, SpoolError> {

@@ -15,7 +15,7 @@ use std::time::Duration;
 ///
 /// Certificates of the system are read for `https` only: they cost memory, and a machine may have none.
 pub fn client_for(url: &str) -> ClientBuilder {
-    // Whoever comes first chooses; it is the same choice everywhere.
+    // The first caller installs the provider; every caller installs the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder =
         if url.starts_with("https:") { Client::builder() } else { Client::builder().tls_certs_only([]) };

@@ -142,7 +142,7 @@ async fn a_guard_that_hangs_is_killed_with_all_under_it() {
     let argv = ["sh", "-c", script.as_str()];
     let (end, ()) = tokio::join!(scene.run(&argv, &cancel), async {
         bell.rung().await;
-        // Nobody waits for the real five seconds.
+        // Paused time, so that the test does not wait for the real five seconds.
         tokio::time::pause();
         cancel.cancel();
     });

@@ -113,7 +113,7 @@ impl Outbox {
         }
         let ready = |number: &u64| self.entries[number].not_before <= now;
         let mut candidates: Vec<u64> = self.sendable().filter(ready).collect();
-        // One that no backend takes must not keep the others back for ever.
+        // An event that no backend takes must not hold the others back for ever.
         candidates.sort_by_key(|number| self.entries[number].put_off >= PUT_OFF_MAX);
         candidates.truncate(room);
         for number in &candidates {
@@ -275,7 +275,8 @@ impl Core {
     }
 
     fn put_off(&mut self, number: u64, answered: Option<Option<Millis>>, now: Timestamp) {
-        // Whoever is not reached by pulls either is away, whatever is said in its place: that is not the event's fault.
+        // A backend that pulls do not reach either is away, even if a proxy answers in its place: the event is not at
+        // fault.
         let is_put_off = answered.is_some() && self.pulls.is_reachable();
         if let Some(sent_at) = self.outbox.failed(number, is_put_off, now) {
             self.link.failed(sent_at, answered.flatten(), now);

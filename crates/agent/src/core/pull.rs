@@ -157,7 +157,7 @@ impl Core {
 
     /// Number of jobs that it would take now; none while it could not report on them or not begin them.
     fn appetite(&self) -> u32 {
-        // What the backend keeps putting off must not keep the whole node idle.
+        // An event that the backend keeps deferring must not keep the whole node idle.
         let is_cut_off = self.link.is_degraded() && self.outbox.oldest_expected().is_some();
         let is_closed = self.drain.is_some() || self.is_spool_full || is_cut_off || self.link.is_recovering();
         let waiting = u32::try_from(self.lanes.waiting_count()).unwrap_or(u32::MAX);

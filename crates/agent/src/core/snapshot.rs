@@ -28,7 +28,7 @@ pub(super) fn write(spool_id: &Text, books: &Books) -> Vec<u8> {
         closed_at: book.closed_at.map(|at| at.0),
         touched_at: book.touched_at.0,
     });
-    // What was never begun is left out: the backend hands it out again.
+    // Tasks that were never begun are left out: the backend hands them out again.
     let tasks = books.tasks.values().flat_map(|known| {
         let newest = (known.phase != Phase::Queued).then(|| Task::of(&known.attempt, known.phase));
         let older = known.older.as_deref().map(|(attempt, at)| Task::of(attempt, Phase::Begun(*at)));

@@ -570,7 +570,7 @@ fn draining_ends_in_either_way() {
     }
 }
 
-// What a restart finds, and what it makes of it.
+// State that a restart finds, and how the agent handles it.
 
 /// N22b: what a crash interrupted is reported once as failed, and not run again.
 #[test]

@@ -63,7 +63,7 @@ pub struct StepFailure {
     pub message: String,
 }
 
-/// What a driver can tell about a failure; [`crate::execute`] makes a reason of N13 of it and of the step.
+/// Cause of a failure as the driver sees it; [`crate::execute`] derives a reason of N13 from it and from the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The device has not allowed this PC to debug it.

@@ -52,8 +52,8 @@ impl Simulated {
         Err(StepFailure { cause, message: "simulated failure".to_owned() })
     }
 
-    /// What an upload takes along where the run asks for pictures: what the device shows, as a file. `None` where it
-    /// does not; [`Self::upload`] then does as if.
+    /// Screenshot of the device that an upload takes along if the run asks for pictures. `None` if it does not ask
+    /// for them; [`Self::upload`] then only simulates the upload.
     pub async fn picture(&self, call: &StepCall<'_>) -> Result<Option<ProducedFile>, StepFailure> {
         if !Steering::of(call.params, call.device)?.has_pictures() {
             return Ok(None);

@@ -64,7 +64,8 @@ impl Vendor {
         let request = request(call)?;
         let answer = tokio::select! {
             biased;
-            // Whoever leaves here drops the connection: the answer to come would be taken for another's.
+            // Cancellation drops the connection, because the pending response would be taken for that of another
+            // request.
             () = call.cancel.cancelled() => return Err(failure(Cause::Cancelled, "cancelled".to_owned())),
             answer = self.exchange(&request) => answer?,
         };

@@ -151,9 +151,9 @@ pub struct Upload<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// Directories for tasks, below one that is the agent's alone.
+/// Directories for tasks, below a directory that only the agent uses.
 ///
-/// What an earlier life of the agent left there is removed before the first directory is made, not sooner: until then
+/// Directories of an earlier life of the agent are removed before the first new one is made, not sooner: until then
 /// programs of that life may still write there.
 #[derive(Debug)]
 pub struct Scratch {

@@ -23,7 +23,8 @@ pub struct Workflow {
     pub timeout: Duration,
     /// In order.
     pub steps: Vec<Step>,
-    /// Where uploads go, if not to the coordinator's usual place (N21): a path with `{KEY}`s that the coordinator knows.
+    /// Destination of uploads, if not the coordinator's usual one (N21): a path with `{KEY}`s that the coordinator
+    /// knows.
     pub storage_path: Option<String>,
 }
 
@@ -32,7 +33,7 @@ pub struct Workflow {
 pub struct Step {
     /// `[A-Z0-9_]{1,64}`, unique within its workflow (N11).
     pub id: String,
-    /// Who does it.
+    /// Executor of the step.
     pub kind: StepKind,
     /// A program and its arguments, or for `adb` the words after `adb`.
     pub command: Vec<String>,
@@ -48,7 +49,7 @@ pub struct Step {
     pub retries: u32,
 }
 
-/// Who does a step.
+/// Executor of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepKind {
     /// The adb server.

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 /// Values for `{{KEY}}`.
 #[derive(Clone, Debug)]
 pub struct Values<'a> {
-    /// What the agent itself knows; comes before the run's parameters, so that no run can pose as another device.
+    /// Values that the agent itself knows. They come before the run's parameters, so that no run can pose as another
+    /// device.
     pub own: Vec<(&'static str, String)>,
     /// The run's parameters: an object; only its own members count.
     pub params: &'a Value,

@@ -104,5 +104,5 @@ impl Checker {
 
 /// All ledgers, by the name of their PC.
 pub(super) type Agents = BTreeMap<muster_model::Name, AgentBook>;
-/// Where each attempt was begun.
+/// Name of the PC that began each attempt.
 pub(super) type Executed = BTreeMap<Attempt, muster_model::Name>;

@@ -56,7 +56,7 @@ impl Checker {
         }
     }
 
-    /// What an answer promises is durable and stays so, whoever leads when it leaves.
+    /// Checks that the promise of a response is durable and stays so, no matter which server leads when it leaves.
     pub(crate) fn promised(&mut self, ticket: &Ticket, result: &Answered) -> Verdict {
         match (&*ticket.command, result) {
             (Command::Submit(submission), Ok(Reply::Job(JobReply { job, .. }))) => {
@@ -163,7 +163,7 @@ impl Checker {
             }
             Ok(Reply::Recorded(effect)) => same.is_some_and(|(_, durable)| durable == effect),
             Err(Rejection::ReportConflict) => known.is_some() && same.is_none(),
-            // What was handed out is known for ever: nothing is deleted in this world.
+            // Every task that was handed out stays known: nothing is deleted in this world.
             Err(Rejection::NotHolder { .. }) => {
                 self.seen.count("report of another's row");
                 true
@@ -206,7 +206,7 @@ impl Checker {
                 row.status == TaskStatus::Running && row.attempt == attempt && Some(row.fence) == sent.fence;
             return ensure(!live, "live_report_taken_for_stale", || format!("{report:?} of {row:?}"));
         }
-        // What it did bears the moment it was taken; a claim may grant the next attempt at that very moment.
+        // The report's changes bear the moment it was taken; a claim may grant the next attempt at that very moment.
         let moved: Vec<u16> =
             batch.changes.iter().filter_map(|change| moved_by(report, task, change)).collect();
         ensure(moved.is_empty() || moved.contains(&attempt), "fence_not_checked", || {
@@ -245,7 +245,8 @@ impl Checker {
         Ok(())
     }
 
-    /// One that leads no more tells what it committed while it did; whoever leads now tells what follows.
+    /// Checks a feed from a former leader: it publishes only entries that it committed as leader. The new leader
+    /// publishes the later ones.
     pub(crate) fn told_late(&self, entries: &[FeedEntry]) -> Verdict {
         let last = entries.last().map_or(0, |entry| entry.seq);
         ensure(last <= self.mirror.feed, "feed_ahead_of_store", || {
@@ -254,5 +255,5 @@ impl Checker {
     }
 }
 
-/// What a decision, its commit and its way out may take.
+/// Maximum time for a decision, its commit and the delivery of the response.
 const SLACK: Millis = Millis(3_000);

@@ -29,17 +29,17 @@ pub(crate) struct FrameBook {
     seen: Counts,
     rows: Rows,
     ids: Ids,
-    /// Where each worker stands, by its changes of state, and since when.
+    /// State of each worker according to its transitions, and since when.
     states: BTreeMap<Name, (RendererState, Timestamp)>,
     /// When the coordinator heard of each worker (S8).
     heard: BTreeMap<Name, Vec<Timestamp>>,
-    /// What each worker said of itself in this life (S8, S10).
+    /// Heartbeats and registrations of each worker in this life (S8, S10).
     said: BTreeMap<Name, Vec<Said>>,
     /// When each worker last had to stand still, its queue full.
     full_at: BTreeMap<Name, Timestamp>,
-    /// How often each attempt was pushed in this life, and when last (S3).
+    /// Number of pushes of each attempt in this life, and time of the last one (S3).
     pushes: BTreeMap<(FrameTaskId, u16), (u32, Timestamp)>,
-    /// What was to be placed by hand, and when (S6).
+    /// Tasks that were to be placed by hand, and when (S6).
     by_hand: BTreeSet<(FrameTaskId, Timestamp)>,
     /// Whom a person approved, and when (S9).
     approved: BTreeSet<(Name, Timestamp)>,
@@ -52,13 +52,13 @@ pub(crate) struct FrameBook {
     closed_at: Option<Timestamp>,
     /// When requests were taken in this life, first and last, by exchange: they may be doubled.
     taken: BTreeMap<u64, (Timestamp, Timestamp)>,
-    /// What was accepted, for ever.
+    /// Accepted completions; never removed.
     accepted: BTreeMap<(FrameTaskId, u16), Accepted>,
     /// Frames that an attempt was told to have dropped, and that was answered.
     dropped: BTreeMap<(FrameTaskId, u16), u64>,
     /// Workers that came back with their task in this life (S19).
     rebound: BTreeSet<(FrameTaskId, u16, u64)>,
-    /// What each worker must be told to stop with its next heartbeat, and since when (S2).
+    /// Tasks that each worker must be ordered to stop with its next heartbeat, and since when (S2).
     stops: BTreeMap<(Name, FrameTaskId), Timestamp>,
     /// Sessions that somebody wants to be cancelled.
     cancelling: BTreeSet<SessionId>,
@@ -68,7 +68,7 @@ pub(crate) struct FrameBook {
     steered: Steered,
     /// When everything was last told to go on.
     resumed_at: Timestamp,
-    /// What is on the disk.
+    /// Files on the disk.
     manifests: BTreeMap<SessionId, Vec<(FrameRange, u64)>>,
     written: BTreeMap<SessionId, BTreeSet<u64>>,
     moved: BTreeSet<EntryId>,
@@ -105,7 +105,7 @@ impl Said {
     }
 }
 
-/// What was paused or resumed since the last batch was durable.
+/// Pauses and resumes since the last durable batch.
 #[derive(Default)]
 struct Steered {
     all: bool,
@@ -145,7 +145,7 @@ impl FrameBook {
             }
             FrameCommand::Register(registration) => {
                 self.heard_of(&registration.worker, now);
-                // What it said before counts no more.
+                // Earlier heartbeats of the worker no longer count.
                 let said = Said { at: now, queue: Ratio(0), is_fine: false, is_beat: false };
                 self.said.entry(registration.worker.clone()).or_default().push(said);
             }
@@ -243,7 +243,7 @@ impl FrameBook {
         ensure(in_time, "pushed_too_often", || format!("{handout:?} {times} times, last at {last:?}"))
     }
 
-    /// What is on the disk from now on.
+    /// Records the manifest that is on the disk from now on.
     pub(crate) fn manifest_written(&mut self, session: &SessionId, fragments: Vec<(FrameRange, u64)>) {
         self.manifests.insert(session.clone(), fragments);
     }
@@ -256,7 +256,7 @@ impl FrameBook {
         self.moved.insert(entry.clone());
     }
 
-    /// What people see.
+    /// The farm as people see it.
     pub(crate) fn view(&self) -> FarmView {
         let kept = self.rows.chunks.values().filter(|chunk| chunk.record.state != ChunkState::Retired);
         let failed = self.rows.tasks.values().filter(|task| task.status == FrameTaskStatus::Failed);
@@ -300,5 +300,5 @@ impl FrameBook {
     }
 }
 
-/// What a decision, its commit and its way out may take.
+/// Maximum time for a decision, its commit and the delivery of the response.
 const SLACK: Millis = Millis(3_000);

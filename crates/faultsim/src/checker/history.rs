@@ -13,7 +13,7 @@ use muster_model::{
 use muster_store::Batch;
 use std::collections::BTreeMap;
 
-/// Where a task's log stands.
+/// Last entry of a task's log.
 #[derive(Clone, Copy, Debug)]
 struct Station {
     seq: u32,
@@ -333,5 +333,5 @@ impl Checker {
     }
 }
 
-/// What a commit and its waiting may take.
+/// Maximum time for a commit and the wait before it.
 const SLACK: Millis = Millis(3_000);

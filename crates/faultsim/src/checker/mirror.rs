@@ -131,7 +131,7 @@ fn durable_part(row: Change) -> Change {
     }
 }
 
-/// What a row is found by; the store hands rows over by name, memory by age.
+/// Key to sort rows by, because the store returns rows by name and memory returns them by age.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum RowKey {
     Worker(Name),

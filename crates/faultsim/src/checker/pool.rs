@@ -40,9 +40,9 @@ pub(crate) struct PoolBook {
     accepted: BTreeMap<AssignmentId, [u8; 32]>,
     /// Nonces that were ever given.
     fences: BTreeMap<Fence, AssignmentId>,
-    /// What each key made (P13).
+    /// Jobs that each submission key created (P13).
     promised: BTreeMap<(UserId, SubmissionKey), (PoolJobId, u32)>,
-    /// Who wanted which job to end (P13).
+    /// Users who wanted to cancel each job (P13).
     cancels: BTreeMap<PoolJobId, Vec<Option<UserId>>>,
     /// Whom somebody wanted shut out, let in, or given work again, and when last.
     bans: BTreeSet<PoolWorkerId>,
@@ -57,10 +57,10 @@ pub(crate) struct PoolBook {
     started_since: BTreeMap<AssignmentId, Timestamp>,
     /// Assignments whose lease was over when their worker spoke again, and when that was (P5).
     dead: BTreeMap<AssignmentId, Timestamp>,
-    /// How often majorities agreed with each worker, and how often not (P15).
+    /// Number of majorities that agreed with each worker, and number that did not (P15).
     agreed: BTreeMap<PoolWorkerId, u32>,
     dissented: BTreeMap<PoolWorkerId, u32>,
-    /// What each client was given in this life, by priority: when, and to whom (P14).
+    /// Grants to each client in this life, by priority: when, and to which worker (P14).
     served: BTreeMap<(u8, UserId), Vec<Served>>,
 }
 
@@ -148,7 +148,7 @@ impl PoolBook {
         self.check_grants(&before)
     }
 
-    /// What people see.
+    /// The pool as people see it.
     pub(crate) fn view(&self) -> PoolView {
         let open = self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id));
         PoolView {
@@ -182,7 +182,7 @@ impl PoolBook {
     }
 
     fn heard_of(&mut self, worker: PoolWorkerId, owner: UserId, now: Timestamp) {
-        // Somebody else's worker does not exist for whoever asks (P5); one that is not durable yet may.
+        // A worker of another owner does not exist for the caller (P5); one that is not durable yet may.
         if self.rows.workers.get(&worker).is_some_and(|row| row.owner == owner) {
             self.note_dead(worker, now);
             self.heard.entry(worker).or_default().push(now);
@@ -208,7 +208,7 @@ fn since<K: Ord>(dates: &mut BTreeMap<K, Timestamp>, key: K, is_so: bool, now: T
     }
 }
 
-/// What a decision, its commit and its way out may take.
+/// Maximum time for a decision, its commit and the delivery of the response.
 const SLACK: Millis = Millis(3_000);
 
 /// All durable rows.
@@ -238,7 +238,7 @@ struct Before {
 /// it. Outputs in the world are canonical.
 type Submitted<'a> = (&'a str, Option<&'a str>);
 
-/// What was submitted for an assignment, where it has an output.
+/// Output that was submitted for an assignment, if there is any.
 fn submitted(row: &AssignmentRecord) -> Option<Submitted<'_>> {
     let result = row.result.as_ref()?;
     Some((result.output.as_deref()?, result.artifact_uri.as_deref()))

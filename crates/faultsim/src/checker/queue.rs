@@ -80,7 +80,7 @@ fn check_order(mirror: &Mirror) -> Verdict {
     Ok(())
 }
 
-/// What ended stays as it ended.
+/// Checks that an ended run stays as it ended.
 fn check_ended(job: &JobRecord, old: &JobRecord) -> Verdict {
     let same = job.status == old.status && job.completed_at == old.completed_at && (old.open || !job.open);
     ensure(same, "ended_run_changes", || format!("{old:?} became {job:?}"))
@@ -101,7 +101,7 @@ fn is_target(job: &JobRecord, lane: &LaneRecord) -> bool {
     in_scope && !lane.failed
 }
 
-/// What is durable of schedules.
+/// Durable state of schedules.
 #[derive(Default)]
 pub(super) struct Calendar {
     pub(super) standing: BTreeMap<ScheduleId, ScheduleRecord>,
@@ -127,7 +127,7 @@ impl Calendar {
         ensure(known.is_none(), "run_of_two_slots", || format!("{record:?} and {known:?}"))
     }
 
-    /// How many runs were made by the calendar.
+    /// Number of runs that the calendar created.
     pub(super) fn runs(&self) -> usize {
         self.slots.len()
     }

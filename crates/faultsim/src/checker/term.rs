@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The ledger of terms.
 #[derive(Default)]
 pub(crate) struct Terms {
-    /// How long leaders are waited for, where there are several servers.
+    /// Leadership timeouts, if there are several servers.
     times: Option<LeaseTimes>,
     newest: u64,
     offices: BTreeMap<u64, TermOwner>,
@@ -39,9 +39,9 @@ pub(crate) struct Takeover<'a> {
     pub(crate) epoch: u64,
     pub(crate) life: u32,
     pub(crate) now: Timestamp,
-    /// What whoever takes it saw of the one before; `None`: nobody else can lead here.
+    /// State of the previous leader as the new one saw it; `None` if no other server can lead here.
     pub(crate) seen: Option<&'a Standing>,
-    /// Until when that one last stood still.
+    /// Time until which the new leader was last stalled.
     pub(crate) stalled_until: Timestamp,
 }
 
@@ -93,7 +93,7 @@ impl Terms {
         Ok(())
     }
 
-    /// What was decided in a batch that went to the store is answered.
+    /// Checks that only decisions of a batch that went to the store are answered.
     pub(crate) fn answers(&self, epoch: u64, batch: u64) -> Verdict {
         let taken = self.offices.get(&epoch).map_or(0, |office| office.batches);
         ensure(batch <= taken, "answer_without_commit", || {
@@ -123,7 +123,8 @@ impl Terms {
         self.blind_until = until;
     }
 
-    /// Nobody is replaced who had no time to show that it lives. Whoever stood still cannot know of others' troubles.
+    /// Checks that no leader is replaced before it had time for a heartbeat. A candidate that was stalled cannot know
+    /// of the troubles of others.
     fn check_silence(&self, takeover: &Takeover<'_>) -> Verdict {
         let (Some(times), Some(seen)) = (self.times, takeover.seen) else {
             return Ok(());
@@ -144,7 +145,7 @@ impl Terms {
     }
 }
 
-/// What a clock that runs too fast measures as this span.
+/// Least real time in which a clock that may run too fast measures this span.
 fn at_least(span: Millis) -> Millis {
     Millis(span.0 - span.0 * RATE_MAX / 1_000_000 - 1)
 }

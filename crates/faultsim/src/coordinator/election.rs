@@ -21,11 +21,11 @@ use muster_model::Timestamp;
 use muster_store::{Election, Standing, Store, StoreError, Term};
 use std::ops::RangeInclusive;
 
-/// What a server knows that does not lead.
+/// State of a follower.
 pub(crate) struct FollowerState {
     watch: Watch,
     pub(super) times: LeaseTimes,
-    /// Who leads, as far as it knows.
+    /// The leader, as far as this server knows.
     pub(super) lead: Option<usize>,
     pub(super) ahead: Option<Preloaded>,
     epoch_seen: u64,
@@ -36,7 +36,7 @@ pub(crate) struct FollowerState {
     blind_since: Option<Timestamp>,
 }
 
-/// What was read before its time.
+/// State that was read before the term began.
 pub(super) struct Preloaded {
     pub(super) memory: Restoring,
     pub(super) commits: u64,
@@ -133,7 +133,7 @@ impl Coordinator {
         !scene.calm && scene.dice.chance(slow)
     }
 
-    /// How long: now and then as long as a leader is waited for.
+    /// Delay of a slow store: now and then as long as a lease.
     pub(super) fn delay(scene: &mut Scene) -> RangeInclusive<i64> {
         let lease = scene.plan.servers.as_ref().map_or(0, |plan| plan.times.lease.0);
         let long = scene.dice.chance(200);
@@ -263,7 +263,7 @@ impl Coordinator {
         self.plan_renewal(server, scene);
     }
 
-    /// What a term begins with: what was read ahead, if nothing was written since.
+    /// Initial memory of a term: the preloaded state, if nothing was written since.
     fn memory(
         &mut self,
         server: usize,

@@ -1,4 +1,4 @@
-//! How lives end, and what of them goes on for a while.
+//! Ends of lives, and the parts of them that go on for a while.
 
 use super::{Coordinator, Life, election::FollowerState, server::Cut};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use muster_store::{Election, Failure, Store};
 
-/// How a life ends.
+/// Kind of end of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Power is gone; a batch with the store is kept or lost by chance.
@@ -18,7 +18,7 @@ pub(crate) enum Ending {
     Stop,
 }
 
-/// What happens in the middle of a commit.
+/// Fault in the middle of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitFault {
     /// Power is gone.
@@ -44,7 +44,7 @@ impl Coordinator {
         self.doom = Some(doom);
     }
 
-    /// What happens now, if the moment has come.
+    /// Takes the planned fault, if a commit is under way.
     pub(crate) fn must_meet_doom(&mut self) -> Option<CommitFault> {
         let is_committing = self.life().is_some_and(Life::is_committing);
         self.doom.take_if(|_| is_committing)
@@ -115,8 +115,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// A server finds that it does not lead: it throws its memory away and follows.
-    /// What was not lost to another is given back, so that others need not wait for silence; they come first.
+    /// Deposes a server that finds that it does not lead: it drops its memory and follows. A lease that was not lost
+    /// to another server is given back, so that the others need not wait for silence; they come first.
     pub(super) fn depose(&mut self, server: usize, why: DeposeCause, scene: &mut Scene) {
         scene.count("leader steps down");
         scene.note(|| format!("server {server}: leads no more ({why:?})"));
@@ -173,7 +173,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What a life had on its way to the store may arrive there long after.
+    /// Lets a batch that a life had sent to the store arrive there long after.
     fn set_adrift(&mut self, life: Life, scene: &mut Scene) {
         let lease = self.servers[life.server].post.times.lease.0;
         let number = life.number;
@@ -198,5 +198,5 @@ impl Coordinator {
     }
 }
 
-/// How long nothing is tried after a term failed.
+/// Pause after a failed term, in milliseconds.
 const RETRY_AFTER: i64 = 500;

@@ -1,6 +1,6 @@
-//! What must happen outside once a decision is durable: pushes, moves of files, manifests (S3, S15, S21).
+//! Work outside the coordinator once a decision is durable: pushes, moves of files, manifests (S3, S15, S21).
 //!
-//! It dies with the coordinator; what it had not told by then is asked for again by the next life.
+//! It dies with the coordinator; the next life asks again for everything that was not reported by then.
 
 use super::Life;
 use crate::{
@@ -40,7 +40,7 @@ pub(crate) struct Push {
     pub(crate) life: u32,
     pub(crate) number: u64,
     pub(crate) renderer: usize,
-    /// What it is signed with.
+    /// Token that signs the push.
     pub(crate) token: Token,
     pub(crate) handout: FrameHandout,
     /// The task as it is sent.
@@ -82,7 +82,7 @@ struct Tending {
     /// The mark of the request for it.
     mark: u64,
     replays: Vec<u64>,
-    /// What was asked for meanwhile, perhaps with a manifest.
+    /// Request that arrived meanwhile, perhaps for a manifest.
     again: Option<Option<u64>>,
 }
 

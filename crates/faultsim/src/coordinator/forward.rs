@@ -120,7 +120,7 @@ impl Coordinator {
         }
     }
 
-    /// Nobody leads that this server knows of: it waits for a while, and then says so.
+    /// Holds a request while this server knows of no leader; rejects it after a while.
     fn hold(&mut self, mut ticket: Ticket, scene: &mut Scene) {
         ticket.way.leader = None;
         if scene.now < ticket.way.until {
@@ -139,7 +139,7 @@ impl Coordinator {
         ticket.way = Way { entry: Some(entry), starts, until: scene.now + HELD_MAX, ..Way::default() };
     }
 
-    /// Nobody is there: whoever asks has other addresses.
+    /// Sends a request to the caller's next address, because the server at this one is down.
     fn knock_next(&mut self, mut ticket: Ticket, entry: usize, scene: &mut Scene) {
         self.try_next(ticket.sender, entry);
         ticket.way.tried += 1;
@@ -166,7 +166,7 @@ impl Coordinator {
     }
 }
 
-/// Whoever enrols is given a token, a new one each time (S1).
+/// Gives a registering worker a token, a new one each time (S1).
 fn enrol(ticket: Ticket, scene: &mut Scene) -> Ticket {
     let Command::Frames(FrameCommand::Register(registration)) = &*ticket.command else {
         return ticket;
@@ -186,5 +186,5 @@ fn may_repeat(command: &Command) -> bool {
     }
 }
 
-/// How long a request is held where nobody leads.
+/// Maximum time for which a request is held while there is no leader.
 const HELD_MAX: Millis = Millis(5_000);

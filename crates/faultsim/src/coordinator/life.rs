@@ -97,7 +97,7 @@ impl Life {
         }
     }
 
-    /// What time it is by its clock.
+    /// Time by its own clock.
     pub(crate) fn now(&self, scene: &Scene) -> Timestamp {
         self.clock.at(scene.now)
     }
@@ -112,7 +112,7 @@ impl Life {
         self.look_round(scene)
     }
 
-    /// What it holds is what the store would hand over now.
+    /// Checks that its memory equals the state that the store would load now.
     pub(super) fn check_memory(&mut self, scene: &mut Scene) -> Verdict {
         let (now, held) = (self.now(scene), self.write_path.engine().live_rows());
         match scene.checker.terms.leads(self.epoch) {
@@ -131,7 +131,7 @@ impl Life {
         self.write_path.engine().explain_pool(job)
     }
 
-    /// What the store would hand to a life that began now, as an engine.
+    /// Loads the engine as a life that began now would, from the store.
     fn loader(&mut self, now: Timestamp) -> impl FnMut(Settings) -> Result<Engine, Broken> + '_ {
         let (planted, epoch) = (self.planted, self.epoch);
         move |settings| {
@@ -200,7 +200,7 @@ impl Life {
         Ok(())
     }
 
-    /// What the driver does after every group: the timers, the next batch; and then the checks.
+    /// Does the driver's work after every group: the timers, the next batch; then runs the checks.
     pub(crate) fn look_round(&mut self, scene: &mut Scene) -> Verdict {
         let now = self.now(scene);
         let leads = scene.checker.terms.leads(self.epoch);
@@ -276,7 +276,7 @@ impl Life {
     }
 }
 
-/// What a term begins with: what the driver builds from what the store hands over, now or before the term.
+/// Loads the initial memory of a term from the store as the driver does, now or before the term.
 pub(super) fn load<T>(
     settings: Settings,
     planted: Option<Planted>,
@@ -349,5 +349,5 @@ fn speaker(command: &FrameCommand) -> Option<&Name> {
 const ROUNDS_MAX: u32 = 20;
 /// The longest that the coordinator stands still.
 const STALL_MS_MAX: i64 = 1_200;
-/// What passes between two such moments, at least.
+/// Minimum time between two stalls.
 const STALLS_APART: Millis = Millis(2_000);

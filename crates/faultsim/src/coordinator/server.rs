@@ -12,7 +12,7 @@ use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Standing};
 use std::ops::RangeInclusive;
 
-/// What a server of several does by itself, or has done at the store.
+/// Action of one of several servers, or one that it has done at the store.
 #[derive(Clone, Debug)]
 pub(crate) enum Chore {
     /// It asks who leads.
@@ -77,7 +77,7 @@ pub(crate) struct TakeoverRequest {
     pub(super) sent: Timestamp,
 }
 
-/// What became of a sign of life.
+/// Result of a lease renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RenewalResult {
     Taken,
@@ -105,7 +105,7 @@ pub(crate) struct Server {
     /// Counts its starts.
     pub(super) incarnation: u32,
     pub(super) ticker: Ticker,
-    /// How far the store's time is ahead of its clock, once it has led.
+    /// Lead of the store's time over its clock, once it has led.
     pub(super) ahead: Option<Millis>,
     /// By how much the clock on its wall is off.
     pub(super) wall_off: Millis,
@@ -160,7 +160,7 @@ impl Server {
         self.up && (self.is_cut(Cut::Store) || self.is_cut(Cut::Renewals))
     }
 
-    /// What its clock shows.
+    /// Time by its clock.
     pub(super) fn clock(&self, now: Timestamp) -> Timestamp {
         self.ticker.at(now)
     }
@@ -189,7 +189,7 @@ impl Ticker {
         Self { origin: dice.between(0, 1_000_000_000), rate: dice.between(-RATE_MAX, RATE_MAX) }
     }
 
-    /// What it shows at a moment of the world.
+    /// Time that it shows at a moment of the world.
     pub(super) fn at(self, moment: Timestamp) -> Timestamp {
         let passed = (moment - BEGINNING).0;
         Timestamp(self.origin + passed + (passed * self.rate).div_euclid(MILLION))
@@ -211,7 +211,7 @@ impl Ticker {
 pub(super) struct TermClock {
     /// `None`: the world's time itself.
     ticker: Option<Ticker>,
-    /// How far it is ahead of the server's clock.
+    /// Lead over the server's clock.
     ahead: Millis,
 }
 
@@ -225,7 +225,7 @@ impl TermClock {
         Self { ticker: Some(ticker), ahead }
     }
 
-    /// What it shows at a moment of the world.
+    /// Time that it shows at a moment of the world.
     pub(super) fn at(self, moment: Timestamp) -> Timestamp {
         self.ticker.map_or(moment, |ticker| ticker.at(moment) + self.ahead)
     }

@@ -1,4 +1,4 @@
-//! What goes wrong between servers and their store, and with their clocks; and that somebody leads all the same.
+//! Faults between servers and their store, and of their clocks; and the check that there is a leader all the same.
 
 use super::{
     Coordinator,
@@ -110,7 +110,7 @@ impl Coordinator {
         }
     }
 
-    /// Somebody sets the clock on a wall.
+    /// Sets the wall clock of a server.
     pub(crate) fn set_wall(&mut self, server: usize, off: Millis) {
         self.servers[server].wall_off = off;
     }
@@ -152,7 +152,7 @@ impl Coordinator {
         is_over
     }
 
-    /// Somebody leads, soon after whatever went wrong is over.
+    /// Checks that a server leads soon after every fault is over.
     pub(crate) fn check_lead(&mut self, scene: &Scene) -> Verdict {
         if !self.is_shared() {
             return Ok(());
@@ -170,7 +170,7 @@ impl Coordinator {
     }
 }
 
-/// How long it may take until somebody leads: a lease, what looking costs, and loading.
+/// Maximum time until there is a leader: a lease, the cost of looking, and loading.
 fn patience(scene: &Scene) -> Millis {
     let lease = scene.plan.servers.as_ref().map_or(0, |plan| plan.times.lease.0);
     let late = if scene.calm { 0 } else { lease * 2 };
@@ -179,5 +179,5 @@ fn patience(scene: &Scene) -> Millis {
 
 /// By how much the store's clock may be off, as servers that follow a primary agree about the time.
 pub(crate) const STORE_OFF_MAX: i64 = 1_500;
-/// What hearing of a term and loading may take.
+/// Maximum time to hear of a term and to load, in milliseconds.
 const LOADING_MAX: i64 = 1_000;

@@ -26,7 +26,7 @@ pub(crate) struct Director {
     retrying: BTreeSet<u64>,
 }
 
-/// What people can see of sessions and their workers.
+/// Sessions and their workers as people see them.
 #[derive(Default)]
 pub(crate) struct FarmView {
     pub(crate) renderers: Vec<(Name, RendererState)>,
@@ -76,13 +76,13 @@ impl Director {
     pub(crate) fn hear(&mut self, ticket: &Ticket) {
         self.cancelling.remove(&ticket.exchange);
         self.retrying.remove(&ticket.exchange);
-        // One that is refused was submitted by somebody else, with another body.
+        // A rejected session was submitted by another client, with another body.
         if let Some(n) = self.submitting.remove(&ticket.exchange) {
             self.wanted.remove(&n);
         }
     }
 
-    /// How many sessions were ever wanted.
+    /// Number of sessions that were ever requested.
     pub(crate) fn orders(&self) -> usize {
         self.orders.len()
     }
@@ -209,7 +209,7 @@ impl Director {
         }
     }
 
-    /// Somebody submits what is there already, perhaps with another body.
+    /// Submits an existing session again, perhaps with another body.
     fn order_again(&self, scene: &mut Scene) -> Option<FrameCommand> {
         let order = scene.dice.pick(&self.orders)?.clone();
         let change = u128::from(scene.dice.chance(500)) << 64;

@@ -19,7 +19,7 @@ use muster_problem::Problem;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use work::Work;
 
-/// What it does by itself. What belongs to an earlier registration is not done.
+/// Actions of the worker itself. Actions of an earlier registration are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// Enrol.
@@ -66,7 +66,7 @@ enum Call {
     Register,
     Beat,
     Rebind,
-    /// What became of a work; told until it is answered.
+    /// Result of a work; sent until it is answered.
     Result {
         work: u64,
         /// As it is; else what should not be said.

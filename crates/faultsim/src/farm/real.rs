@@ -22,7 +22,7 @@ use muster_workers::simulation::core::{
 use render::Render;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What it does by itself.
+/// Actions of the worker itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// The core wants to be woken.
@@ -50,7 +50,7 @@ pub(crate) struct Real {
     life: Option<Life>,
 }
 
-/// What a crash ends.
+/// State that a crash destroys.
 struct Life {
     core: Core,
     calls: Calls<About>,

@@ -25,7 +25,7 @@ use muster_model::{Attachment, Millis, Name, Rejection, Reply, Timestamp};
 use muster_spool::{SimulatedDisk, Spool};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What it does by itself.
+/// Actions of the agent itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// The core wants to be woken.
@@ -60,24 +60,24 @@ pub(crate) struct Agent {
     machine: Machine,
     pub(super) site: Site,
     settings: Settings,
-    /// How far its clock is off.
+    /// Error of its clock.
     skew: Millis,
     disk: SimulatedDisk,
     life: Option<Life>,
     planted: Option<Planted>,
 }
 
-/// What a crash ends.
+/// State that a crash destroys.
 struct Life {
     core: Core,
     spool: Spool<SimulatedDisk>,
     calls: Calls<Request>,
     works: BTreeMap<u64, Execution>,
     is_sync_planned: bool,
-    /// What the core has not heard yet.
+    /// Results of syncs that the core has not heard yet.
     news: VecDeque<News>,
     doom: Option<Doom>,
-    /// What the core knew at the last snapshot, for a planted bug.
+    /// State of the core at the last snapshot, for a planted bug.
     state_before: Option<Vec<u8>>,
     leaving: Option<Leaving>,
 }
@@ -97,7 +97,7 @@ impl Agent {
         Self { machine, site, settings, skew, disk: SimulatedDisk::new(), life: None, planted }
     }
 
-    /// How it is, for people.
+    /// Its status, for people.
     pub(super) fn status(&self) -> Option<Status> {
         self.life.as_ref().map(|life| life.core.status())
     }

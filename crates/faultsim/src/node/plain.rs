@@ -16,7 +16,7 @@ use muster_model::{Ask, Command, Fence, Handout, JobId, Name, Rejection, Reply, 
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What it does by itself.
+/// Actions of the node itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// Ask for work, report devices.

@@ -82,7 +82,7 @@ pub(super) fn respond(result: Result<Recorded, Rejection>) -> Result<Response, B
         Err(rejection) => {
             let problem = phrase(&rejection);
             let response = Response { status: problem.status().as_u16(), body: problem.body() };
-            // What the engine refuses it refuses for good; another status would make the node send it again (N19).
+            // A rejection by the engine is final; another status would make the node send the report again (N19).
             let is_final = matches!(Answer::of(response.status, None), Answer::Refused(_));
             ensure(is_final, "refusal_not_final", || format!("{rejection:?} became {}", response.status))?;
             return Ok(response);

@@ -34,7 +34,7 @@ struct Cancellation {
     client: Option<UserId>,
 }
 
-/// What people can see of the pool.
+/// The pool as people see it.
 pub(crate) struct PoolView {
     pub(crate) workers: Vec<PoolWorkerRecord>,
     pub(crate) jobs: Vec<(PoolJobId, UserId)>,
@@ -83,7 +83,7 @@ impl Patron {
         self.submitting.remove(&ticket.exchange);
     }
 
-    /// How many jobs were ever wanted.
+    /// Number of jobs that were ever requested.
     pub(crate) fn jobs(&self) -> usize {
         self.orders.iter().map(|order| order.jobs.len()).sum()
     }
@@ -102,7 +102,7 @@ impl Patron {
         format!("submitting {:?}, cancelling {:?}", self.submitting, self.cancelling)
     }
 
-    /// Whoever has no key does not know whether to try again, and does not.
+    /// Handles a timeout. A client without a key does not retry, because it cannot know if that is safe.
     fn give_up(&mut self, exchange: u64, scene: &mut Scene) {
         if let Some(n) = self.submitting.remove(&exchange) {
             if self.orders[n].key.is_some() {
@@ -116,7 +116,7 @@ impl Patron {
     fn submit(&mut self, n: usize, scene: &mut Scene) {
         let Some(order) = wire::submit(&self.orders[n], scene).map(Box::new) else { return };
         if order.key.is_some() && scene.dice.chance(150) {
-            // Somebody pressed the button twice.
+            // A user pressed the button twice.
             ask(PoolCommand::Submit(order.clone()), scene);
         }
         let ticket = ask(PoolCommand::Submit(order), scene);
@@ -223,7 +223,7 @@ impl Patron {
         }
     }
 
-    /// Somebody hands in again what is there already, perhaps with another body.
+    /// Submits an existing order again, perhaps with another body.
     fn order_again(&self, scene: &mut Scene) -> Option<PoolCommand> {
         let mut order = scene.dice.pick(&self.orders).filter(|order| order.key.is_some())?.clone();
         if scene.dice.chance(400) {

@@ -23,7 +23,7 @@ use std::{
 };
 use work::Work;
 
-/// What it does by itself.
+/// Actions of the worker itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// Find out who it is.
@@ -50,7 +50,7 @@ pub(crate) struct Plain {
     /// Which of its keys it signs with.
     key: u32,
     works: BTreeMap<AssignmentId, Work>,
-    /// What it handed in and was answered.
+    /// Results that it submitted and that were answered.
     past: VecDeque<Arc<PoolResult>>,
     asking: Option<Ticket>,
     calls: BTreeMap<u64, Call>,
@@ -156,7 +156,7 @@ impl Plain {
         (self.rig.slots as usize).saturating_sub(self.works.len())
     }
 
-    /// What a question for work brought.
+    /// Handles the response to a request for work.
     fn given(&mut self, answer: Answer, scene: &mut Scene) {
         let handouts: Vec<PoolHandout> = match answer {
             Answer::Assignments(handouts) | Answer::Worked { assignments: handouts, .. } => handouts,

@@ -23,7 +23,7 @@ use muster_workers::pool::{
 };
 use std::collections::BTreeMap;
 
-/// What it does by itself, or hears from its surroundings.
+/// Actions of the worker itself, and messages from its surroundings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chore {
     /// The core wants to be woken.
@@ -53,7 +53,7 @@ pub(crate) struct Real {
     life: Option<Life>,
 }
 
-/// What a crash ends.
+/// State that a crash destroys.
 struct Life {
     core: Core,
     calls: Calls<About>,
@@ -256,7 +256,7 @@ impl Real {
         }
     }
 
-    /// Nobody waits for the answer to this poll any more.
+    /// Gives up waiting for the response to this poll.
     fn take_back(&mut self, number: u64) {
         self.life().calls.take_back(|about| matches!(about, About::Poll(poll) if *poll == number));
     }

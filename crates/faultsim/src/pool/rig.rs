@@ -82,7 +82,7 @@ impl Rig {
     }
 }
 
-/// What a worker is like while there are faults; afterwards everybody does what they should.
+/// Behavior of a worker while there are faults; afterwards every worker is honest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
     /// Does what it should.
@@ -103,7 +103,7 @@ pub(super) enum Nature {
     Idle,
 }
 
-/// Who hands in what, signed with which key.
+/// Result to submit, and the key to sign it with.
 pub(super) struct Draft {
     pub(super) assignment: AssignmentId,
     pub(super) nonce: Option<Fence>,
@@ -138,7 +138,7 @@ impl Nature {
         !matches!(self, Self::Lying | Self::Pact | Self::Swapping)
     }
 
-    /// What it hands in for a job.
+    /// Content that it submits for a job.
     pub(super) fn content(self, job: PoolJobId, member: usize, scene: &mut Scene) -> Content {
         match self {
             Self::Lying if member.is_multiple_of(2) => {
@@ -157,7 +157,7 @@ impl Nature {
 }
 
 impl Content {
-    /// What everybody finds who does a job.
+    /// Content that every honest worker finds for a job.
     pub(super) fn truth(job: PoolJobId) -> Self {
         Self::of(format!(r#"{{"true":"{job}"}}"#).into())
     }
@@ -255,8 +255,8 @@ thread_local! {
     static KEYS: RefCell<Keys> = RefCell::default();
 }
 
-/// Where workers stand, and where jobs want them.
+/// Regions of workers, and those that jobs ask for.
 pub(super) const REGIONS: [&str; 2] = ["eu", "us"];
-/// What jobs ask for.
+/// Quality that jobs ask for.
 pub(super) const MEMORY: &str = "vram";
 const FIRST_OWNER: u64 = 500;

@@ -52,7 +52,7 @@ pub(super) fn write(said: &PoolCommand, wait: Option<Millis>) -> Vec<u8> {
             let (worker_id, start) = (work.worker.0, work.start);
             to_bytes(&WorkRequest { worker_id, submit, max: work.max, wait_ms, start })
         }
-        // What people ask for has no body, or is written by `write_jobs`.
+        // Requests of people have no body, or `write_jobs` writes it.
         PoolCommand::Submit(_)
         | PoolCommand::Cancel { .. }
         | PoolCommand::Drain { .. }
@@ -196,7 +196,7 @@ fn job_request(job: &PoolJobDraft) -> JobRequest {
     }
 }
 
-/// What a worker reads in a response.
+/// Response as a worker reads it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Worker(PoolWorkerId),

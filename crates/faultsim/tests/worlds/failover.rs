@@ -9,7 +9,7 @@ use muster_model::Millis;
 fn a_leader_is_lost_at_every_instant() {
     for blow in Blow::ALL {
         let takeovers: u64 = (0..INSTANTS).map(|instant| live_through(blow, instant)).sum();
-        // Whoever cannot be reached by others leads all the same.
+        // A server that no client reaches leads all the same.
         let expected = if blow == Blow::NoClients { 0 } else { u64::from(INSTANTS) };
         assert!(takeovers >= expected, "{blow:?} was no reason to take over: {takeovers} of {INSTANTS}");
     }

@@ -75,10 +75,10 @@ impl<'a> Journey<'a> {
         })
     }
 
-    /// Brings the request to whoever leads.
+    /// Forwards the request to the leader.
     ///
-    /// What never left, or was turned away by a server that does not lead, is tried again until somebody is found or the
-    /// time is up. What may have arrived goes out again only if it may arrive twice.
+    /// A request that was never sent, or that a follower rejected, is retried until a leader is found or the deadline
+    /// passes. A request that may have arrived is sent again only if it may arrive twice.
     pub(super) async fn travel(mut self) -> Result<End, Problem> {
         loop {
             let lead = self.lead.borrow_and_update().clone();
@@ -107,7 +107,7 @@ impl<'a> Journey<'a> {
         self.parts.seal.close(&mut head, self.peer, self.hops);
         let body = self.body()?;
         let sent = self.parts.way.ask(&leader, Outgoing { head, body }, self.given_up(address)).await;
-        // What a caller broke off is nobody else's to finish.
+        // No other server can finish a request whose body the caller broke off.
         if self.source.fault().is_some() {
             return Err(Problem::bad_request("the body broke off"));
         }
@@ -149,8 +149,8 @@ impl<'a> Journey<'a> {
         })
     }
 
-    /// Ends when an answer from an address is not worth waiting for any longer: this server stops, or another one leads.
-    /// What was answered before that may still arrive, so not at once.
+    /// Ends when a response from an address is not worth waiting for any longer: this server stops, or another one
+    /// leads. Waits a little first, because a response that was sent before may still arrive.
     async fn given_up(&self, address: &str) {
         tokio::select! {
             () = left(self.lead.clone(), address) => {}
@@ -249,7 +249,7 @@ impl HttpBody for Tail {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // What has come is told first.
+        // Data that has already arrived is delivered before the end.
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Pending if self.over.as_mut().poll(context).is_ready() => Poll::Ready(None),
             frame => frame,

@@ -53,9 +53,9 @@ pub(super) struct Leader {
 pub(super) enum Verdict {
     /// A server of ours.
     Ours,
-    /// Somebody answers, without a proof.
+    /// A server answers, but without a proof.
     Stranger,
-    /// Nobody answers, or somebody who cannot do so yet.
+    /// No server answers, or it cannot answer yet.
     Away,
 }
 
@@ -108,7 +108,7 @@ impl Proven {
         }
         // It is gone if it was closed after the proof.
         let parts = connection.ok_or(Unproven(Verdict::Away))?.into_parts();
-        // What came unasked would be taken for the answer to the first request.
+        // Unrequested bytes would be taken for the response to the first request.
         if parts.read_buf.is_empty() { Ok(parts.io) } else { Err(Unproven(Verdict::Stranger)) }
     }
 

@@ -234,7 +234,7 @@ async fn take(mut stream: TcpStream, manner: Arc<Manner>, calls: mpsc::Unbounded
 }
 
 impl Manner {
-    /// What another server is answered, after which the connection stays open.
+    /// Response to another server; the connection stays open after it.
     fn to_server(&self, head: &str) -> Option<String> {
         let is_early = self.is_early.load(Ordering::SeqCst);
         let is_question = head.starts_with("GET /leader-proof?");
@@ -269,7 +269,7 @@ async fn answer_or_hand_over(call: Call, manner: &Manner, calls: &mpsc::Unbounde
     }
 }
 
-/// What a server of ours answers that goes by the address it was called by.
+/// Proof that one of our servers returns if it uses the address it was called by.
 fn proof(head: &str) -> String {
     let query = head.split(['?', ' ']).nth(2).unwrap();
     let (nonce, epoch) = query.strip_prefix("nonce=").unwrap().split_once("&epoch=").unwrap();

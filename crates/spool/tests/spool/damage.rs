@@ -53,7 +53,7 @@ fn a_torn_tail_is_cut_at_every_byte() {
         assert_eq!(found, (1..=found.len() as u64).collect::<Vec<_>>());
         let at_least = ends.iter().position(|end| *end > kept).map_or(6, |place| [0, 0, 2, 3][place]);
         assert!(found.len() >= at_least, "{kept} bytes kept, {found:?} found");
-        // What is left is whole: nothing more is cut.
+        // The rest of the log is whole: a second open cuts nothing.
         let (_, again) = Spool::open(disk, LIMITS).unwrap();
         assert_eq!((again.cut, again.since), (None, recovered.since));
     }

@@ -1,4 +1,4 @@
-//! What a user of the log sees when nothing, or one thing, goes wrong.
+//! Behavior that a user of the log sees when nothing, or one thing, goes wrong.
 
 use crate::world::LIMITS;
 use muster_spool::{Disk, Failure, Seq, SetAside, SimulatedDisk, Spool, SpoolError, set_aside_entries};

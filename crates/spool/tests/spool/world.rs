@@ -22,7 +22,7 @@ impl Dice {
 pub(crate) struct World {
     pub(crate) disk: SimulatedDisk,
     spool: Option<Spool<SimulatedDisk>>,
-    /// What was appended under each seq and was not lost since.
+    /// Payloads that were appended and not lost since, by seq.
     payloads: BTreeMap<u64, Vec<u8>>,
     /// Entries up to here were promised.
     durable: u64,
@@ -158,7 +158,7 @@ impl World {
             since.first().is_none_or(|first| *first > covers),
             "an entry the snapshot covers is since it"
         );
-        // What came back is durable from here on, and so are the acks that held.
+        // Recovered entries are durable from here on, and so are the acks that survived.
         self.durable = last;
         self.payloads.split_off(&(last + 1));
         self.acked =

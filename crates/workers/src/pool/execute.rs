@@ -49,7 +49,7 @@ impl Handler {
             Self::Exec(exec) => exec.run(work, cancel).await,
         };
         match outcome {
-            // What a program says while it is killed counts for nothing.
+            // Errors of a program that is being killed do not count.
             Err(_) if cancel.is_cancelled() => End::Stopped,
             Ok(output) => End::Done(Outcome::Output(output)),
             Err(Fault::Job(error)) => End::Done(Outcome::Error(error.into())),

@@ -126,7 +126,7 @@ fn read(path: &Path) -> Result<Option<KeyPair>, KeyFileError> {
 fn make(path: &Path, seed: &[u8; SEED_BYTES]) -> Result<KeyPair, KeyFileError> {
     let draft = beside(path, DRAFT);
     let written = || {
-        // What a crash left there is nothing.
+        // A draft that a crash left there is worthless.
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -81,7 +81,7 @@ impl Master {
         for task in rebind.tasks.iter().skip(1) {
             let next = self.rebind_with(rebind, Some(task)).await?;
             let mut commands = std::mem::take(&mut heard.commands);
-            // What is said each time is meant once.
+            // An order that several responses repeat counts once.
             commands.retain(|order| !next.commands.contains(order));
             commands.extend(next.commands);
             heard = HeartbeatResponse { commands, ..next };
@@ -109,7 +109,7 @@ impl Master {
             url.query_pairs_mut().append_pair("wait_ms", &wait.0.to_string());
             with_token(client.get(url), &token)
         };
-        // What is handed out for an answer that is lost is handed out again.
+        // The master hands out a task again if the response with it was lost.
         read(&self.call(Manner::repeatable(patience).waiting(), request).await?, PullReply::read)
     }
 
@@ -183,7 +183,7 @@ impl Master {
     fn is_over(&self, answer: &Response) -> bool {
         let Some(epoch) = http::epoch(answer) else { return false };
         if answer.status() == StatusCode::UNAUTHORIZED {
-            // Whoever does not know the worker need not be its master.
+            // A server that does not know the worker need not be its master.
             return epoch < self.epoch();
         }
         epoch < self.epoch.fetch_max(epoch, Ordering::Relaxed)

@@ -124,7 +124,7 @@ impl Worker {
         if offer != Offer::Taken {
             tracing::warn!(task = %id, ?offer, "a task was brought and is not taken");
         }
-        // Whoever brought it may have lost patience; it will bring it again.
+        // The caller may have timed out; it will send the task again.
         let _ = answer.send(offer);
     }
 

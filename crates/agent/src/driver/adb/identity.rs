@@ -96,7 +96,8 @@ impl Memory {
 
     fn see(&self, line: &Line) -> Seen {
         let attachment = match line.state {
-            // Who does not say who it is must not be given the work of the one that was here before.
+            // A device that does not identify itself must not get the work of the device that was attached here
+            // before.
             State::Online if !self.is_sure(line) => Attachment::Error,
             State::Online => Attachment::Online,
             State::Unauthorized => Attachment::Unauthorized,

@@ -66,7 +66,7 @@ impl Adb {
     pub async fn perform(&self, call: &StepCall<'_>) -> Result<StepOutput, StepFailure> {
         let done = tokio::select! {
             biased;
-            // Whoever leaves here drops the sockets; adbd ends what runs behind them.
+            // Cancellation drops the sockets; adbd then ends the programs behind them.
             () = call.cancel.cancelled() => Err(failure(Cause::Cancelled, "cancelled")),
             done = self.run(call) => done,
         };

@@ -7,9 +7,10 @@ use super::{
 use crate::driver::{Cause, ProducedFile, StepFailure, StepOutput};
 use std::path::Path;
 
-/// Runs a program and gives what it printed, without the last line's end.
+/// Runs a program and returns its output, without the line break at the end.
 ///
-/// Where the device's adbd knows the second shell protocol it says the exit code; older ones are made to print it.
+/// If the device's adbd supports the second shell protocol, that reports the exit code. On older devices the command
+/// prints it.
 pub(super) async fn run(server: &Server, line: &Line, words: &[String]) -> Result<String, Trouble> {
     let command = command_of(words)?;
     let ended = if server.has(line, "shell_v2").await? {
@@ -227,7 +228,7 @@ const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 const COMPLAINT_LINES_MAX: usize = 5;
 const COMPLAINT_CHARS_MAX: usize = 1000;
 
-/// What old devices print before the exit code. The last one counts, so nothing that a program prints passes for it.
+/// Mark that old devices print before the exit code. The last mark counts, so no output of a program passes for it.
 const EXIT_MARK: &str = "muster-exit:";
 const PNG_BEGIN: &[u8] = b"\x89PNG\r\n\x1a\n";
 

@@ -308,7 +308,7 @@ async fn serve(mut stream: TcpStream, answer: Arc<impl Fn(&str) -> Reply>, seen:
             Reply::Last(bytes) => {
                 let _ = stream.write_all(&bytes).await;
                 let _ = stream.shutdown().await;
-                // What the driver still sends is read, or the end would look like a broken connection.
+                // Reads the rest of the driver's bytes, or the end would look like a broken connection.
                 let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
                 return;
             }

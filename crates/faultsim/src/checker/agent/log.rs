@@ -18,11 +18,11 @@ pub(super) struct Log {
     numbers: BTreeMap<Text, u64>,
     /// Everything up to here is on disk.
     pub(super) durable: u64,
-    /// What has not reached the coordinator.
+    /// Events that have not reached the coordinator.
     unheard: BTreeSet<u64>,
-    /// What was put aside for people.
+    /// Events that were set aside for people.
     aside: BTreeSet<u64>,
-    /// What was put aside before a crash and came back: people may find it or not.
+    /// Events that were set aside before a crash and came back: people may find them or not.
     half_aside: BTreeSet<u64>,
 }
 
@@ -158,7 +158,7 @@ impl Log {
         }
     }
 
-    /// What was never durable may be gone.
+    /// Removes the events that were never durable and may be lost.
     fn cut(&mut self, kept: u64) {
         for (number, entry) in self.entries.split_off(&(kept + 1)) {
             self.numbers.remove(&entry.event.id);
@@ -187,7 +187,7 @@ fn must_precede(earlier: &Event, later: &Event) -> bool {
     is_same_run && (task(earlier).is_none() || task(later).is_none() || task(earlier) == task(later))
 }
 
-/// What became of what was sent in this life.
+/// Results of the sends in this life.
 #[derive(Default)]
 pub(super) struct Link {
     /// Failures since an event was last answered, in all and of each event.
@@ -199,7 +199,7 @@ pub(super) struct Link {
 }
 
 impl AgentBook {
-    /// What became of an event that was sent, and what the agent shows then.
+    /// Records the result of a send, and checks the state that the agent shows afterwards.
     pub(crate) fn sent(&mut self, number: u64, is_answered: bool, is_degraded: bool) -> Verdict {
         let last = self.log.last();
         let link = &mut self.link;
@@ -246,7 +246,7 @@ impl Link {
 const TRIES_MAX: u32 = 7;
 
 impl AgentBook {
-    /// What was told of every run that is over.
+    /// Summaries that were reported for finished runs.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = RunSummary> {
         let events = self.log.entries.values().map(|entry| &entry.event.kind);
         events.filter_map(|kind| match kind {
@@ -264,14 +264,14 @@ fn check_run_over(event: &Event, log: &Log, works: &Works) -> Verdict {
     ensure(!works.runs_of(run), "run_over_while_it_runs", || format!("{run}"))?;
     let count = Count::of(run, log);
     ensure(count.open.is_empty(), "run_over_with_open_tasks", || format!("{run}: {:?}", count.open))?;
-    // What was told to be over a while ago may have been forgotten since.
+    // The agent may have forgotten a run that it reported as finished a while ago.
     let is_long_over = count.over_at.is_some_and(|at| event.at - at > REMEMBERED);
     let is_right = Count::summary(&count.ends) == *summary
         || (is_long_over && Count::summary(&count.ends_since_over) == *summary);
     ensure(is_right, "summary_unlike_its_tasks", || format!("{run}: {summary:?} was told, {count:?} counted"))
 }
 
-/// What is known of a run since it was last announced here.
+/// Tasks of a run since it was last announced here.
 #[derive(Debug, Default)]
 struct Count {
     /// Tasks that were begun and have not ended.
@@ -336,5 +336,5 @@ impl End {
     }
 }
 
-/// How long an agent remembers for certain what it told to be over.
+/// Time for which an agent surely remembers a run that it reported as finished.
 const REMEMBERED: Millis = Millis(120_000);

@@ -12,12 +12,12 @@ use std::{
     ops::RangeInclusive,
 };
 
-/// What runs, and what was said of every attempt.
+/// Running works, and the reports about every attempt.
 pub(super) struct Works {
     slots: usize,
     running: BTreeMap<u64, Running>,
     executed: BTreeSet<Attempt>,
-    /// How often the beginning and the end of each attempt were told.
+    /// Number of start and end reports of each attempt.
     told: BTreeMap<Attempt, Told>,
     /// Jobs that wait here, in this life: their attempt and their device.
     waiting: BTreeMap<Text, (u32, Text)>,
@@ -165,7 +165,7 @@ impl Works {
         self.owed.extend(waiting.or(told).map(|attempt| (task.clone(), attempt)));
     }
 
-    /// What is known of old is not taken again; a newer attempt takes the place of an older one.
+    /// Takes jobs, except attempts that are already known; a newer attempt replaces an older one.
     fn take(&mut self, jobs: &[Job], now: Timestamp) {
         for job in jobs {
             let is_known = self.told.range(of(&job.task)).any(|((_, attempt), _)| *attempt >= job.attempt);
@@ -219,7 +219,7 @@ impl Works {
         ensure(self.running.is_empty(), "work_at_rest", || format!("{} events", log.entries.len()))
     }
 
-    /// What waits begins, and what has begun ends.
+    /// Applies an event: a waiting attempt begins, and a running one ends.
     fn move_on(&mut self, event: &Event) {
         let Some(told) = event.kind.attempt() else { return };
         let attempt = (told.task.clone(), told.number);

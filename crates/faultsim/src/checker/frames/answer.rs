@@ -11,7 +11,7 @@ use muster_model::{
 type Answered<'a> = Result<&'a FrameReply, &'a FrameRejection>;
 
 impl FrameBook {
-    /// What an answer promises is durable, and stays so (S3, S5, S12, S26).
+    /// Checks that the promise of a response is durable, and stays so (S3, S5, S12, S26).
     pub(in crate::checker) fn promised(&mut self, command: &FrameCommand, reply: &FrameReply) -> Verdict {
         match (command, reply) {
             (FrameCommand::Ask { worker, .. }, FrameReply::Task(Some(handout))) => {
@@ -115,7 +115,7 @@ impl FrameBook {
         let held: Vec<&FrameTaskRecord> =
             live.filter(|task| task.worker == *worker && is_held(task.status)).collect();
         let is_full = held.len() >= row.slots as usize && held.iter().all(|task| task.granted_at < taken);
-        // What it was not told yet it is not told while everything, or its session, is paused (S6, S26).
+        // An unconfirmed task is not sent while everything, or its session, is paused (S6, S26).
         let forgotten =
             held.iter().find(|task| task.confirmed_at.is_none() && !self.may_pause(&task.id.session));
         ensure(!is_full || forgotten.is_none(), "unconfirmed_forgotten", || {
@@ -148,7 +148,7 @@ impl FrameBook {
             let told = beat.orders.contains(&Order::Stop(key.1.clone()));
             ensure(told, "stop_not_told", || format!("{key:?} with {beat:?}"))?;
         }
-        // What was decided at the very moment may be told as well, and then need not be again.
+        // The response may include stops decided at this very moment; these need not be sent again.
         self.stops
             .retain(|(whose, task), _| whose != worker || !beat.orders.contains(&Order::Stop(task.clone())));
         Ok(())

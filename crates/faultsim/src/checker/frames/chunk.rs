@@ -8,16 +8,16 @@ use super::{
 use muster_model::{ChunkRecord, ChunkState, EntryId, FrameTaskId, Rebind, RendererState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was granted so far, over all lives.
+/// Ids that were granted so far, over all lives.
 pub(super) struct Ids {
     next_chunk: u64,
     next_id: u64,
     /// The first ids of the last attempt at each task.
     last: BTreeMap<FrameTaskId, u64>,
-    /// How often each range failed, and how often it lost its worker (S8, S26b).
+    /// Number of failures of each range, and number of times it lost its worker (S8, S26b).
     pub(super) failures: BTreeMap<FrameTaskId, u16>,
     pub(super) losses: BTreeMap<FrameTaskId, u16>,
-    /// How many of the failures were skips by a manifest (S23b).
+    /// Number of the failures that were skips by a manifest (S23b).
     pub(super) skips: BTreeMap<FrameTaskId, u16>,
     /// The ranges that the second half of a range was cut from (S26b).
     ancestors: BTreeMap<FrameTaskId, BTreeSet<FrameTaskId>>,
@@ -73,7 +73,7 @@ impl FrameBook {
         }
     }
 
-    /// What a batch leaves behind: the allocator, the replays, the entries of the quarantine.
+    /// Checks the state after a batch: the allocator, the replays, the entries of the quarantine.
     pub(super) fn check_ids(&self, before: &Before) -> Verdict {
         let farm = self.rows.farm;
         let kept = farm.next_id >= self.ids.next_id && farm.next_chunk >= self.ids.next_chunk;
@@ -136,7 +136,7 @@ impl FrameBook {
         // It may have registered again in the same millisecond, after the grant.
         let is_heard = until.take_while(|said| said.is_beat || said.at == record.at).any(|said| said.is_fine);
         let is_new = self.state(&record.worker) == RendererState::Registered;
-        // What an earlier life decided may have become durable only now.
+        // A decision of an earlier life may have become durable only now.
         let is_older = record.at < self.up_since;
         ensure(is_heard || !is_new || is_older, "grant_to_unheard", || format!("{record:?} after {said:?}"))
     }

@@ -29,11 +29,11 @@ pub(super) struct Chunk {
     pub(super) life: u32,
     /// The first ids of its attempt; else further ones.
     pub(super) is_first: bool,
-    /// Where the worker stood.
+    /// State of the worker at that time.
     pub(super) state: RendererState,
 }
 
-/// What a batch changed, as it was before it.
+/// Rows that a batch changed, as they were before it.
 #[derive(Default)]
 pub(super) struct Before {
     pub(super) renderers: BTreeMap<Name, Option<RendererRecord>>,

@@ -311,7 +311,7 @@ impl FrameBook {
         Ok(())
     }
 
-    /// What keeps the ledger from being quiet.
+    /// Describes the rows that keep the ledger from being quiet.
     pub(in crate::checker) fn unrest(&self) -> String {
         let open: Vec<_> = self.rows.sessions.values().filter(|session| session.open).collect();
         let tasks: Vec<_> = self.rows.tasks.values().filter(|task| !task.status.is_ended()).collect();

@@ -44,7 +44,7 @@ impl FrameBook {
             let same = old.as_ref().is_none_or(|old| old.token_hash == row.token_hash);
             ensure(!stayed || same, "quarantined_registers", || format!("{old:?} became {row:?}"))?;
             self.check_diagnosis(row, old.as_ref(), before)?;
-            // Whoever registers anew is not told what to stop: it has nothing.
+            // A worker that registers anew gets no order to stop earlier tasks, because it has none.
             let registered_at = row.registered_at;
             self.stops.retain(|(worker, _), at| worker != name || *at > registered_at);
         }
@@ -122,7 +122,7 @@ impl FrameBook {
         })
     }
 
-    /// Nobody is waited for beyond that.
+    /// Checks that every worker that was silent for too long is lost.
     pub(super) fn check_lost(&self, now: Timestamp) -> Verdict {
         let fit = self.rows.renderers.values().filter(|row| row.state.may_work());
         for row in fit {
@@ -179,5 +179,5 @@ impl FrameBook {
     }
 }
 
-/// How late the end of a pause may be noticed.
+/// Maximum delay until the end of a pause is noticed.
 const LOOK_AGAIN: Millis = Millis(10_000);

@@ -9,7 +9,7 @@ use muster_model::{
 type Answered<'a> = Result<&'a PoolReply, &'a PoolRejection>;
 
 impl PoolBook {
-    /// What an answer promises is durable, and stays so.
+    /// Checks that the promise of a response is durable, and stays so.
     pub(in crate::checker) fn promised(&mut self, command: &PoolCommand, reply: &PoolReply) -> Verdict {
         match (command, reply) {
             (PoolCommand::HandIn { worker, result, .. }, PoolReply::Taken(taken)) => {

@@ -60,7 +60,8 @@ impl PoolBook {
         }
     }
 
-    /// What was taken was handed in by whoever held the assignment, with its nonce, signed with a key of its own.
+    /// Checks that an accepted result was submitted by the holder of the assignment, with its nonce, and signed with
+    /// one of its own keys.
     fn check_result(&self, row: &AssignmentRecord) -> Verdict {
         let Some(result) = &row.result else {
             return ensure(false, "result_forgotten", || format!("{row:?}"));
@@ -124,7 +125,7 @@ impl PoolBook {
         })
     }
 
-    /// What was over when its worker spoke again is over for good.
+    /// Marks the assignments whose lease was over when their worker spoke again: they are over for good.
     pub(super) fn note_dead(&mut self, worker: PoolWorkerId, now: Timestamp) {
         let sign = self.last_sign(worker);
         let held = self.rows.held_by(worker);
@@ -156,7 +157,7 @@ impl PoolBook {
         Ok(())
     }
 
-    /// Nobody is offline who was just heard of.
+    /// Checks that no worker goes offline just after it was heard of.
     pub(super) fn check_workers(&self, before: &Before, now: Timestamp) -> Verdict {
         for (id, old) in &before.workers {
             let row = &self.rows.workers[id];
@@ -164,7 +165,7 @@ impl PoolBook {
             let goes = was == Some(PoolWorkerStatus::Online) && is == PoolWorkerStatus::Offline;
             let heard = self.heard.get(id).into_iter().flatten().copied();
             let surely = |heard: Timestamp| heard + SLACK < now && heard + self.settings.offline_after > now;
-            // Who was shut out and let in again counts as offline until it is heard of.
+            // An unbanned worker counts as offline until it is heard of.
             let is_let_in = self.unbans.get(id).is_some_and(|at| *at + SLACK >= now);
             let sign = heard.filter(|heard| surely(*heard)).max();
             let is_early = goes && !is_let_in && sign.is_some();

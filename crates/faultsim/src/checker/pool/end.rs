@@ -60,7 +60,7 @@ impl PoolBook {
         })
     }
 
-    /// What a majority of those asked for, and of those who said anything, agrees on (P15).
+    /// Output that has a majority of the requested redundancy, and of all submitted votes (P15).
     fn winner(&self, job: &PoolJobRecord) -> Option<Submitted<'_>> {
         let votes: Vec<Submitted<'_>> = self.rows.votes(job.id).map(|(_, vote)| vote).collect();
         let least = usize::from(job.draft.redundancy / 2) + 1;
@@ -134,7 +134,7 @@ impl PoolBook {
         Ok(())
     }
 
-    /// What keeps the ledger from being quiet.
+    /// Describes the rows that keep the ledger from being quiet.
     pub(in crate::checker) fn unrest(&self) -> String {
         let open: Vec<&PoolJobRecord> = self.open().filter(|job| self.is_doable(job)).collect();
         let live: Vec<_> = self.rows.live.iter().filter_map(|id| self.rows.assignments.get(id)).collect();

@@ -37,7 +37,7 @@ impl PoolBook {
         self.check_others(row, job)
     }
 
-    /// Whoever is shut out, or wants no more work, is given none.
+    /// Checks that a worker that is banned or draining gets no work.
     fn check_standing(&self, row: &AssignmentRecord) -> Verdict {
         let id = &row.worker;
         let lifted = |since: &Timestamp, by: Option<&Timestamp>| by.is_some_and(|by| by >= since);
@@ -125,7 +125,7 @@ impl PoolBook {
     fn jumped(&self, row: &AssignmentRecord, client: UserId, other: &PoolJobRecord) -> bool {
         let turns = |client| self.served.get(&(other.draft.priority, client)).into_iter().flatten();
         let could = |worker| self.rows.workers.get(&worker).is_some_and(|worker| fits(other, worker));
-        // What was granted at one moment may have been granted in any order.
+        // Grants of the same moment may have happened in any order.
         let mine = turns(client).filter(|turn| turn.assignment != row.id).filter(|turn| {
             let at_once = turn.at == row.granted_at && turn.assignment < row.id && could(turn.worker);
             turn.at < row.granted_at || at_once

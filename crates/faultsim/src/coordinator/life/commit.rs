@@ -30,7 +30,7 @@ struct Sealed {
     at: Timestamp,
 }
 
-/// What the store said to a batch.
+/// The store's response to a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::coordinator) enum CommitResult {
     Kept,
@@ -161,7 +161,7 @@ impl Life {
         self.finish_commit(scene)
     }
 
-    /// What was with the store is not.
+    /// Forgets the batch that was with the store.
     pub(in crate::coordinator) fn forget_batch(&mut self) {
         self.committing = None;
     }
@@ -176,7 +176,7 @@ impl Life {
         self.commit(None, scene).map(drop)
     }
 
-    /// What is left of a life whose batch never reached the store.
+    /// Remainder of a life whose batch never reached the store.
     pub(in crate::coordinator) fn into_orphan(self) -> Option<OrphanedBatch> {
         let Committing { sealed, .. } = self.committing.filter(|committing| !committing.durable)?;
         Some(OrphanedBatch { writer: self.writer, sealed })
@@ -189,7 +189,7 @@ impl Life {
         self.heard(scene)
     }
 
-    /// What was decided in the last batch leaves.
+    /// Releases the responses that were decided in the last batch.
     fn release(&mut self, opened: Timestamp, scene: &mut Scene) -> Verdict {
         scene.checker.terms.answers(self.epoch, self.handed)?;
         self.send(opened, scene)

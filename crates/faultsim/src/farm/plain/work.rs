@@ -21,7 +21,7 @@ pub(super) struct Work {
     pub(super) fate: Fate,
     /// It goes on with what it was told to stop.
     pub(super) is_stolen: bool,
-    /// What is told of it, once it is over.
+    /// Report of the result, once the work is over.
     pub(super) result: Option<FrameCommand>,
 }
 
@@ -196,7 +196,7 @@ impl Plain {
             _ => {
                 let attempt = scene.dice.chance(700).then_some(work.handout.attempt);
                 let right = self.completion(number, work);
-                // What progress told of need not be told again.
+                // Drops that a progress report included need not be reported again.
                 let dropped = if scene.dice.chance(500) { right.dropped } else { 0 };
                 let completion = Completion { attempt, dropped, ..right };
                 self.gossip(&completion, scene);
@@ -234,7 +234,7 @@ impl Plain {
         self.want_more(0..=500, scene);
     }
 
-    /// What would be handed in of a work.
+    /// Completion that the worker would report for a work.
     pub(super) fn completion(&self, number: u64, work: &Work) -> Completion {
         let handout = &work.handout;
         let place = (self.rig.number as u128) << 64 | u128::from(self.machine.incarnation) << 32;
@@ -286,7 +286,7 @@ impl Plain {
         let right = self.completion(number, work);
         let FrameRange { start, end } = right.range;
         let kind = scene.dice.below(7);
-        // What says something else is another body.
+        // Another content needs another digest.
         let right = Completion { digest: Digest(right.digest.0 | (kind as u128 + 2)), ..right };
         let wrong = match kind {
             0 => Completion { chunk: right.chunk + 1, ..right },

@@ -1,4 +1,4 @@
-//! What becomes of a task: most take seconds, some fail, drop frames or hang.
+//! Course of a task: most take seconds, some fail, drop frames or hang.
 
 use super::{Chore, Real};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) struct Render {
 }
 
 impl Render {
-    /// How far it is.
+    /// Progress so far.
     fn seen(&self) -> Seen {
         let last_frame = self.processed.checked_sub(1).map(|last| self.task.frames.start + last);
         Seen { processed: self.processed, last_frame, dropped: self.dropped, ..Seen::default() }
@@ -96,7 +96,7 @@ impl Real {
         self.machine.plan(scene, 10..=2_000, Chore::Advance { work: number, turn });
     }
 
-    /// What hangs goes on.
+    /// Lets hanging works go on.
     pub(super) fn mend(&mut self, scene: &mut Scene) {
         let hanging = self.life().works.iter_mut().filter(|(_, render)| render.fate == Fate::Hangs);
         let mended = hanging.map(|(number, render)| {

@@ -12,7 +12,7 @@ use muster_contract_nodes::write_event;
 use muster_spool::{Failure, Seq, SpoolError};
 use std::ops::RangeInclusive;
 
-/// What became of a sync.
+/// Result of a sync.
 pub(super) enum News {
     /// Everything up to here is on disk.
     Durable(Seq),
@@ -175,7 +175,7 @@ impl Agent {
         }
     }
 
-    /// What was appended is durable; if only in room that was reserved, that is tried to change.
+    /// Handles a successful sync. If the entries are only in the reserved room, plans another sync to change that.
     fn is_durable(&mut self, last: Seq, scene: &mut Scene) {
         if self.must_begin_segment() {
             scene.count("spool in reserve");
@@ -184,7 +184,7 @@ impl Agent {
         } else {
             self.tell(News::Durable(last), scene);
         }
-        // What was set aside and could not be written down waits for the next sync.
+        // Set-aside entries that could not be written wait for the next sync.
         if self.life().spool.needs_sync() {
             self.plan_sync(500..=5_000, scene);
         }
@@ -210,7 +210,7 @@ impl Agent {
         Ok(())
     }
 
-    /// What failed is tried again; a PC without power is gone.
+    /// Handles an error of the disk. A failed operation is retried later; a PC without power goes down.
     pub(super) fn trouble(&mut self, error: &SpoolError, scene: &mut Scene) -> Verdict {
         scene.note(|| format!("{}: {error}", self.site.name));
         if let SpoolError::Damaged { .. } | SpoolError::Version { .. } | SpoolError::TooLong { .. } = error {

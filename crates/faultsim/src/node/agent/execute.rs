@@ -1,4 +1,4 @@
-//! What devices do with the work they are given: most of it takes seconds, some fails, some hangs.
+//! Simulated work on devices: most of it takes seconds, some fails, some hangs.
 
 use super::{Agent, Chore, life::Doom};
 use crate::{checker::Verdict, plan::name, planted::Planted, scene::Scene};
@@ -83,7 +83,7 @@ impl Agent {
         }
     }
 
-    /// What runs on a device that is gone fails soon.
+    /// Makes the work on a device that is gone fail soon.
     pub(in crate::node) fn interrupt(&mut self, device: &Name, scene: &mut Scene) {
         let Some(life) = &self.life else { return };
         let found = life.works.iter().find(|(_, work)| work.device == *device);

@@ -65,7 +65,7 @@ impl Agent {
     }
 }
 
-/// What a core knew, as if nothing had been under way: no task says since when it runs.
+/// Rewrites a core's state as if nothing had been under way: no task says since when it runs.
 fn all_ended(state: &[u8]) -> Vec<u8> {
     let state = String::from_utf8_lossy(state);
     let mut parts = state.split(BEGUN);
@@ -88,7 +88,7 @@ fn read_events(entries: Vec<(Seq, Vec<u8>)>) -> Result<Vec<(u64, Event)>, Broken
 const LIMITS: Limits = Limits { segment_bytes: 2_500, reserve_bytes: 1_500, entry_bytes_max: 1 << 20 };
 const BEGUN: &str = "\"begun_at\":";
 
-/// How far it has come with it.
+/// Progress of leaving.
 pub(super) struct Leaving {
     /// It no longer waits for events to be taken.
     is_hopeless: bool,

@@ -21,7 +21,7 @@ pub(super) struct Work {
     handout: PoolHandout,
     /// It has said nothing for long, and shows that it lives before it hands in.
     is_silent: bool,
-    /// What came of it, while that is not answered.
+    /// Result of the work, until it is answered.
     result: Option<Arc<PoolResult>>,
 }
 
@@ -192,7 +192,7 @@ impl Plain {
         }
     }
 
-    /// What was handed in before, as it was or in another body.
+    /// Submits an earlier result again, unchanged or in another body.
     fn replay(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
         let past: Vec<Arc<PoolResult>> = self.past.iter().cloned().collect();
         let Some(old) = scene.dice.pick(&past) else {
@@ -208,7 +208,7 @@ impl Plain {
         self.call(PoolCommand::HandIn { worker, owner, result }, Call::Else, scene);
     }
 
-    /// What another worker was given, nonce and all.
+    /// Submits a result for an assignment of another worker, with its nonce.
     fn hand_in_anothers(&mut self, worker: PoolWorkerId, scene: &mut Scene) {
         let last = scene.overheard.len().saturating_sub(LATELY);
         let Some(PoolHandout { assignment, fence, .. }) = scene.dice.pick(&scene.overheard[last..]).copied()
@@ -243,5 +243,5 @@ impl Plain {
     }
 }
 
-/// What was overheard lately is mostly still live.
+/// Number of overheard assignments to pick from; the latest ones are mostly still live.
 const LATELY: usize = 4;

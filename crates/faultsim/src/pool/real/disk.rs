@@ -23,7 +23,7 @@ pub(super) struct Disk(Vec<SpooledResult>);
 pub(super) struct SpooledResult {
     entry: u64,
     pub(super) worker: PoolWorkerId,
-    /// What it says.
+    /// The result itself.
     pub(super) result: Arc<PoolResult>,
     /// The bytes that say it.
     pub(super) body: Vec<u8>,
@@ -33,7 +33,8 @@ pub(super) struct SpooledResult {
 }
 
 impl Disk {
-    /// What a crash left: what was not synced is there or not, and so is what was let go of a moment ago.
+    /// Recovers after a crash: an entry that was not synced may be lost, and an entry that was just acked may
+    /// reappear.
     pub(super) fn recover(&mut self, scene: &mut Scene) -> Vec<Spooled> {
         self.0.retain(|kept| match (kept.is_durable, kept.is_acked) {
             (false, _) => scene.dice.chance(500),

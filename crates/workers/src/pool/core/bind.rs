@@ -147,7 +147,7 @@ impl Core {
     pub(super) fn look_again(&mut self) {
         match self.link.phase {
             Phase::Bound { .. } | Phase::GiveNextKey { .. } => self.link.phase = Phase::default(),
-            // What is on its way may have been answered before.
+            // The response to the pending request may be older than the doubt.
             Phase::Look { .. } => drop(self.link.ask.abandon()),
             _ => {}
         }

@@ -39,7 +39,8 @@ impl Core {
             Ok(Started::One(assignment)) => self.go_on_with(&[assignment], now),
             Err(Trouble::Refused(refusal)) if is_nothing(&refusal) => self.go_on_with(&[], now),
             Err(trouble) => {
-                // Whoever does not know the question will not know the answer another time; one who leaves has no time.
+                // A server that does not know the endpoint will not know it later either; a leaving worker has no
+                // time to retry.
                 let is_known = !matches!(trouble, Trouble::Refused(_)) && self.farewell.is_none();
                 self.must_resume |= is_known;
                 match self.judge(sent, trouble, now) {
@@ -161,8 +162,10 @@ impl Core {
         }
     }
 
-    /// What was started cannot be known, and so not be executed, while every sign of life keeps it from others: better
-    /// no worker than such a one.
+    /// Handles a list of started assignments that is too long to read.
+    ///
+    /// Without the list the worker cannot execute them, yet each of its heartbeats keeps them from other workers.
+    /// Such a worker is worse than none, so it stops after `TOO_LONG_MAX` tries.
     fn cannot_read_started(&mut self, now: Timestamp) {
         self.heard();
         self.too_long_in_a_row += 1;
@@ -199,7 +202,7 @@ impl Core {
         let assignment = Arc::new(assignment.clone());
         match self.works.len() < self.slots() && self.unable.is_none() {
             true => self.begin(assignment),
-            // Whoever comes next under this name finds it again.
+            // The next worker with this name finds the assignment again.
             false if is_leaving => return false,
             false => self.waiting.push_back(Waiting { since: self.last_number, assignment }),
         }
@@ -267,7 +270,7 @@ impl Core {
         let tries = self.unable.as_ref().map_or(0, |unable| unable.tries).saturating_add(1);
         self.unable = Some(Unable { tries, until: now + BACKOFF.delay(tries) });
         self.note(Note::Unable { assignment: work.assignment.id, why });
-        // Whoever comes next under this name finds it again.
+        // The next worker with this name finds the assignment again.
         if self.farewell.is_none() {
             self.waiting.push_front(Waiting { since: work.number, assignment: work.assignment });
         }

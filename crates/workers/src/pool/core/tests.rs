@@ -8,7 +8,7 @@ mod script;
 use super::*;
 use script::check;
 
-// How a worker gets in, and keeps its token.
+// Login, registration and renewal of the token.
 
 /// P1, P3, P6: it gets in, looks itself up, registers where it is unknown, asks what it has started, and then for work.
 #[test]
@@ -205,7 +205,7 @@ fn a_strangers_refusal_is_no_end() {
     }
 }
 
-// What is polled, resumed, begun and given up.
+// Polls, resumed work, and starting and giving up assignments.
 
 /// P6, P16: never more at once than there are slots; one that is named again is not begun again.
 #[test]
@@ -440,7 +440,7 @@ fn what_this_machine_cannot_begin_is_tried_again() {
     );
 }
 
-// What is submitted, set aside, and signed with which key; and how a worker leaves.
+// Submissions, set-aside results, signing keys, and leaving.
 
 /// P8, P16: what the server will never take is set aside, once, and is not executed again; what it may take is tried
 /// again with the same bytes.

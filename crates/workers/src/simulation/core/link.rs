@@ -372,8 +372,8 @@ impl Core {
         }
     }
 
-    /// A master that said `pause` again and again and says it no more has resumed: its word for that may have been lost.
-    /// One that says it once is taken at its word until it says `resume`.
+    /// Ends a pause when a master that repeated `pause` stops doing so: its `resume` may have been lost. A master
+    /// that said `pause` only once is taken at its word until it says `resume`.
     fn miss_pause(&mut self, orders: &[Order]) {
         if self.pauses >= REPEATED && !orders.contains(&Order::Pause) {
             self.pauses = 0;

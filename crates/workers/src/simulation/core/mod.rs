@@ -251,7 +251,7 @@ impl Core {
         }
         match answer {
             Err(Trouble::NoAnswer(_)) if *tries < FAREWELL_TRIES_MAX => *next_at = now + FAREWELL_AGAIN,
-            // Whoever cannot be told will notice the silence.
+            // A master that cannot be reached will notice the missing heartbeats.
             _ => *step = Step::Said,
         }
         self.settle(now);

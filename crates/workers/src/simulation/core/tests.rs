@@ -10,7 +10,7 @@ use super::super::example;
 use super::*;
 use script::check;
 
-// How a worker registers, beats, is given up and comes back.
+// Registration, heartbeats, and how a worker is given up and returns.
 
 /// S1: nothing is done before the worker is registered; then it lives and asks for work.
 #[test]
@@ -285,7 +285,7 @@ fn a_quarantined_worker_waits() {
     );
 }
 
-// What is told of a task, until it is taken; and how a worker leaves.
+// Reports about a task until the master has taken its result, and leaving.
 
 /// S4: progress at once, so that the master knows that its task arrived, then every second, and no more after the end.
 #[test]
@@ -535,7 +535,7 @@ fn a_farewell_ends() {
     check("0s start\n 0s registered silent\n 0.5s leave -> nothing\n 0.5s over -> left");
 }
 
-// How tasks are asked for, held and overtaken, across terms and masters.
+// Pulling, holding and superseding tasks, across terms and masters.
 
 /// S3: one task at a time unless there are more slots; the next is asked for when the master has the result.
 #[test]

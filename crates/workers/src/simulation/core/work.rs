@@ -132,7 +132,7 @@ impl Core {
         }
         match self.works.values().find(|held| held.task.is_same(task)) {
             Some(held) if !held.is_ending() => return Verdict::Held,
-            // What is just being ended is not begun again: both would write into one directory.
+            // A task that is just being ended is not begun again: both would write into one directory.
             Some(_) => return Verdict::Done,
             None => {}
         }

@@ -57,7 +57,7 @@ pub(super) enum Told {
 /// Reason why a range was not rendered.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
-    /// Somebody asked to stop.
+    /// A stop was requested.
     #[error("it was stopped")]
     Stopped,
     /// A file could not be written.

@@ -41,7 +41,7 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    /// One that asks for its tasks.
+    /// Worker that pulls its tasks.
     pub(super) fn of(renderer: Renderer) -> Self {
         Self { renderer, is_pushed_to: false, slots: 1, output_root: None, answers: Vec::new() }
     }

@@ -242,7 +242,7 @@ fn short_note(note: &Note) -> Option<String> {
     Some(match note {
         Note::Away => "away".to_owned(),
         Note::Back => "back".to_owned(),
-        // What follows from them is shown.
+        // The script shows their consequences instead.
         Note::Found { .. } | Note::SetAside { .. } => return None,
         Note::Registered { worker } => format!("registered {worker}"),
         Note::OtherSlots { theirs } => format!("other slots {theirs}"),
