@@ -49,7 +49,7 @@ pub enum RestoreError {
         /// In this binary.
         known: u32,
     },
-    /// What was written is not what is read back.
+    /// The rows read back differ from those of the backup.
     #[error(
         "table {table} has {found} rows after the restore, the backup {wanted}, or others; nothing was kept"
     )]
@@ -87,7 +87,7 @@ impl<'a> Archive<'a> {
         Ok(Self { head, lines, next })
     }
 
-    /// What the backup says of itself.
+    /// Header of the backup.
     #[must_use]
     pub fn head(&self) -> &Head {
         &self.head

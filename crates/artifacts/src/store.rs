@@ -122,7 +122,7 @@ pub enum StoreError {
         /// The hash of the content.
         found: ContentHash,
     },
-    /// Somebody else goes on with the upload.
+    /// Another request continues the upload.
     #[error("another request has taken the upload over")]
     Superseded,
     /// There is no room.

@@ -65,7 +65,7 @@ pub(crate) fn describe(command: &Command) -> Option<Act> {
         Command::Schedules(command) => about_schedules(command)?,
         // A node speaks for itself.
         Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) => return None,
-        // Nobody asks for it.
+        // No caller sends a tick.
         Command::Tick => return None,
     })
 }

@@ -83,7 +83,7 @@ pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Recei
         let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
-            // Whoever sees that nobody leads can see why.
+            // Callers that see no leader can see the reason.
             shared.outage.ended_term(error);
         }
         shared.end_term(epoch);

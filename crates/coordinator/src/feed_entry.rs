@@ -76,7 +76,7 @@ fn phrase(event: &Event, next: Option<&Event>) -> Option<Entry> {
         Event::Frames(event) => return frames::phrase(event),
         Event::Accounts(event) => return account(event),
         Event::Schedules(event) => schedule(event),
-        // What one command did to the pool is told together: see `pool::phrase_all`.
+        // All effects of one command on the pool are published together: see `pool::phrase_all`.
         Event::Pool(_) => return None,
         // Leases are renewed all the time; their ends are published.
         Event::LeasesExtended { .. } | Event::LeaseRenewed { .. } => return None,

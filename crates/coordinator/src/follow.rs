@@ -94,7 +94,7 @@ impl Follower {
     /// Makes known who leads.
     fn tell(&mut self, standing: &Standing, shared: &Shared, now: Timestamp) {
         let lead = match &standing.leader {
-            // Whoever led at this server's own address was this server before it was started anew: nobody is there.
+            // A leader at this server's own address was this server before it restarted: no server leads there now.
             Some(leader) if leader.address != self.candidate.address => {
                 Lead::There { address: leader.address.clone(), epoch: standing.epoch }
             }
@@ -126,7 +126,7 @@ impl Follower {
         self.epoch_seen = self.epoch_seen.max(term.epoch);
         let lease = Lease::taken(self.times, sent);
         let office = Some(LeaderLease { election: Arc::clone(&self.election), lease });
-        // What another term wrote since may be as many commits, where a database was set back.
+        // Compares epochs, because after a database was set back another term may have made just as many commits.
         let ahead = self.ahead.take().filter(|(_, epoch)| *epoch == standing.epoch);
         Some(BegunTerm { term, office, ahead: ahead.map(|(ahead, _)| ahead) })
     }
@@ -163,7 +163,7 @@ impl Follower {
         shared.outage.failed(error, now);
         let since = *self.blind_since.get_or_insert(now);
         if now - since >= self.times.lease {
-            // Whoever led may have been replaced long ago.
+            // The last known leader may have been replaced long ago.
             shared.tell_lead(Lead::Nowhere);
         }
     }

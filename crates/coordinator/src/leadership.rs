@@ -59,7 +59,7 @@ pub enum Lead {
         /// Its term.
         epoch: u64,
     },
-    /// Nobody that this server knows of.
+    /// No server, as far as this one knows.
     Nowhere,
 }
 
@@ -108,13 +108,13 @@ impl Watch {
         Self { node: Some(node.into()), ..self }
     }
 
-    /// What was seen, and what follows from it. `asked` is not after the store was asked, `now` not before it answered.
+    /// Next step after an answer of the store. `asked` is not after the request to it, `now` not before its answer.
     ///
-    /// When in between the store looked is unknown. Silence begins when its first answer was there, and has lasted until
-    /// the last one was asked for: a store that is slow to answer makes it seem shorter than it is, never longer.
+    /// The store looked at an unknown moment in between. Silence begins when its first answer arrived and lasts until
+    /// the last one was requested: a slow store makes it seem shorter than it is, never longer.
     ///
-    /// A server that stood still itself, as a machine does that sleeps, may have done so together with the leader: what it
-    /// saw before proves nothing.
+    /// A server that was suspended, as a sleeping machine is, may have been so together with the leader: its earlier
+    /// observations prove nothing.
     pub fn saw(&mut self, standing: &Standing, asked: Timestamp, now: Timestamp) -> Step {
         let stood_still = self.awake_until.is_some_and(|until| asked - until > self.times.reconnect());
         if stood_still || now - asked > self.times.lease {
@@ -184,7 +184,7 @@ mod tests {
         Watch::new(LeaseTimes { lease: Millis(3_000) }).known_as("b")
     }
 
-    /// What follows from an answer that is there at once, for a server that did not stand still before it.
+    /// Next step after an immediate answer, for a server that was not suspended before it.
     fn saw(watch: &mut Watch, standing: &Standing, now: i64) -> Step {
         watch.was_busy_until(Timestamp(now));
         watch.saw(standing, Timestamp(now), Timestamp(now))

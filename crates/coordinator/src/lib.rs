@@ -5,8 +5,8 @@
 //! The driver puts threads around it; the simulated world puts its own around the same write_path.
 //! [`Coordinator`] is the handle everything else holds.
 //!
-//! Where several servers share a store one of them leads. [`Watch`] says when another may try to, [`Lease`] for how long a
-//! leader may answer from memory; both are pure, and the simulated world goes by the same.
+//! One of several servers that share a store leads. [`Watch`] says when another may try to, [`Lease`] for how long a
+//! leader may answer from memory; both are pure, and the simulated world uses the same.
 
 mod audit;
 mod backoff;

@@ -63,7 +63,7 @@ impl Outage {
             (!matches!(error, StoreError::Superseded)).then(|| format!("the last term here ended: {error}"));
     }
 
-    /// Nobody leads, and this server could not begin a term because of this; whether that is worth a line in the log.
+    /// No server leads, and this one could not begin a term because of `error`; true if that is worth a log line.
     pub(crate) fn could_not_lead(&self, error: &StoreError, now: Timestamp) -> bool {
         let barred = &mut self.lock().barred;
         let told_at = barred.as_ref().map(|barred| barred.told_at).filter(|at| now - *at < TELL_EVERY);
@@ -77,7 +77,7 @@ impl Outage {
         self.lock().barred = None;
     }
 
-    /// Somebody leads.
+    /// A server leads.
     pub(crate) fn is_led(&self) {
         let mut known = self.lock();
         (known.ended, known.barred) = (None, None);

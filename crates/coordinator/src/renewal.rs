@@ -93,7 +93,7 @@ impl Renewal {
         Ok(())
     }
 
-    /// Nobody is answered from memory from here on, also while the driver is busy.
+    /// Ends the term: no request is answered from memory from here on, even while the driver is busy.
     fn depose(&self, error: StoreError) {
         self.shared.outage.ended_term(&error);
         if self.shared.running.end(self.epoch) {

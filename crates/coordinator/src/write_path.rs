@@ -37,9 +37,9 @@ pub struct Request<R> {
 /// An answer that may be given now.
 #[derive(Debug)]
 pub struct Answer<R> {
-    /// To whom.
+    /// Handle of the request.
     pub handle: R,
-    /// What.
+    /// Response to it.
     pub result: Result<Reply, Rejection>,
 }
 

@@ -372,7 +372,7 @@ impl Fleet {
         match status {
             "success" | "completed" => {
                 let mut outcome = success(&start.task, &summary);
-                // What a job brought is of use to whoever reads results; more than this is asked for at the coordinator.
+                // Readers of results can use the output of a job; the coordinator has larger outputs.
                 let output = answer.get("output").map(Value::to_string);
                 if let Some(output) = output.filter(|output| output.len() <= OUTPUT_BYTES_MAX) {
                     outcome.document.set_raw("output", output);
@@ -384,7 +384,7 @@ impl Fleet {
                 let error = error.map_or_else(|| summary.clone(), |error| format!("{summary}: {error}"));
                 Some(self.failure(start, &error))
             }
-            // Whoever cancelled it would not be glad to see it again.
+            // No retry, because the user who cancelled it does not want it to run again.
             "cancelled" => Some(Ending::Refused(format!("{summary}: it was cancelled at the coordinator"))),
             _ => None,
         }

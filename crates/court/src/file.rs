@@ -81,7 +81,7 @@ muster_model::words! {
         ThreadStart = "thread_start",
         /// Something happened to a task.
         ThreadUpdate = "thread_update",
-        /// Somebody must answer.
+        /// A person must answer.
         HumanInputRequest = "human_input_request",
         /// A task is over.
         Notification = "notification",

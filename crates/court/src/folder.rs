@@ -269,7 +269,7 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Fault::Gone(path.display().to_string()))
             }
-            // Whoever made it did not mean it for this court; nobody else's files wait for it.
+            // The file was not meant for this court; other files do not wait for it.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(Fault::Invalid("its permissions keep this court from reading it".to_owned()))
             }

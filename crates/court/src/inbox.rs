@@ -31,7 +31,7 @@ pub enum ReplyError {
     /// No task of this name asks anything.
     #[error("no question of {0} is open; `muster court inbox` lists those that are")]
     NotFound(Id),
-    /// Somebody was faster.
+    /// Another answer came first.
     #[error("the question of {0} was answered before")]
     AlreadyAnswered(Id),
     /// There is nothing in it.

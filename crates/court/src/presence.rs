@@ -26,7 +26,7 @@ pub struct RoleLock {
 /// The reason why a role cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum RoleLockError {
-    /// Somebody has it.
+    /// Another process has it.
     #[error("the {role} of this court is running already{holder}; end it first, or choose another --home")]
     Held {
         /// The role.

@@ -5,7 +5,7 @@
 //! them suffices; a field that begins with `*` (`*/2` as well) does not count as restricted here, and then both
 //! must match, as in Vixie's cron.
 //!
-//! Where clocks are changed:
+//! Clock changes:
 //! - A time that the zone skips is due once, at the moment the skipped stretch ends; several in one stretch are
 //!   one slot.
 //! - A time that comes twice is due the first time only.

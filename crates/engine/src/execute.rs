@@ -114,7 +114,7 @@ impl Execution<'_> {
         self.apply(pull::supply(self.state, &pull.worker, pull.max, self.context))
     }
 
-    /// Whoever reports is there, even if the report is refused (N1b, N15).
+    /// Decides on a report. A worker that reports is online, even if the report is rejected (N1b, N15).
     fn report(&mut self, report: Report) -> Result<Recorded, Rejection> {
         self.meet(&report.worker);
         self.expect_heartbeat(&report.worker);

@@ -103,7 +103,7 @@ mutants! {
         LostKeepsRange,
         /// A lost worker that asks is given work (S8).
         LostGivenWork,
-        /// Whoever is in quarantine may enrol anew (S9).
+        /// A quarantined worker may register again (S9).
         QuarantinedRegisters,
         /// Ranges of an earlier incarnation are not given back (S1).
         IncarnationKeepsRange,
@@ -121,7 +121,7 @@ mutants! {
         StopForgotten,
         /// Nothing is pushed to those who wait for that (S3).
         PushForgotten,
-        /// Whoever is to stand still is given work (S10).
+        /// A worker that should pause is given work (S10).
         PressureIgnored,
         /// A degraded worker gets as much as a healthy one (S10).
         DegradedGetsAll,
@@ -187,7 +187,7 @@ mutants! {
         HashNotVerified,
         /// The hash that a worker declares is its vote, whatever its output is (P15).
         DeclaredHashTrusted,
-        /// Whoever knows a nonce may hand in (P8).
+        /// A worker that knows the nonce may submit a result for another worker's assignment (P8).
         AnothersResultTaken,
         /// A worker of the pool never becomes offline (P5).
         PoolSilenceIgnored,

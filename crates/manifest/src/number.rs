@@ -70,7 +70,7 @@ fn compare(whole: i128, fraction: f64) -> Ordering {
         reason = "a cast of floats saturates, beyond any whole number here"
     )]
     let below = fraction.floor() as i128;
-    // Where the whole parts are equal, any fraction makes the other one larger.
+    // If the whole parts are equal, any fraction makes the other number larger.
     whole.cmp(&below).then(if fraction > fraction.floor() { Ordering::Less } else { Ordering::Equal })
 }
 

@@ -98,7 +98,7 @@ impl<'a> Walk<'a> {
             return;
         }
         match self.pieces.last_mut() {
-            // Nobody else came in between, so it adjoins.
+            // No other entry came in between, so the range adjoins.
             Some(piece) if piece.entry == entry => piece.range.end = range.end,
             _ => self.pieces.push(Piece { range, entry }),
         }

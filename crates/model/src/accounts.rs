@@ -182,7 +182,7 @@ pub enum AccountCommand {
     AddUser { name: Box<str>, password_hash: Box<str>, roles: Roles },
     /// Something about a user changes; a new password or an end of service ends all their logins (P1).
     ChangeUser { user: UserId, change: UserChange },
-    /// Somebody showed the password behind this hash (P1).
+    /// A user presented the password behind this hash (P1).
     Login { user: UserId, password_hash: Box<str>, ttl: Millis },
     /// A token is exchanged for the next; the one before ends at once (P1).
     Refresh { login: u128, generation: u32, ttl: Millis },
@@ -194,7 +194,7 @@ pub enum AccountCommand {
     RevokeKey { key: u64, user: Option<UserId> },
     /// A key was used.
     TouchKey { key: u64 },
-    /// Somebody did something that changes nothing here, and is called to account for it (I7).
+    /// Audit record of a caller's action that changes nothing here (I7).
     Note { action: &'static str, subject: Box<str> },
 }
 

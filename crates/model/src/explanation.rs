@@ -166,7 +166,7 @@ causes! {
         RenderersPressed { workers: u32 } = "S10" "sim_workers_degraded",
         /// The workers with a free slot could not be reached by push, and are left alone for a while.
         RenderersResting { workers: u32 } = "S3" "sim_workers_unreachable",
-        /// Somebody could take a range, and has not asked yet.
+        /// Workers could take a range, but none has asked yet.
         AwaitingRenderer { workers: u32 } = "S3" "awaiting_sim_worker",
         /// The range was given out; its worker has not confirmed it.
         RangeUnconfirmed { worker: Name, attempt: u16, since: Timestamp } = "S3" "range_unconfirmed",
@@ -229,7 +229,7 @@ causes! {
         ClientsTurn { job: PoolJobId } = "P14" "clients_turn",
         /// An older job of the same client goes first (P14).
         OlderJobFirst { job: PoolJobId } = "P14" "older_job_first",
-        /// Somebody could do it, and has not asked yet.
+        /// Workers could do it, but none has polled yet.
         WaitingForPoll { workers: u32 } = "P6" "waiting_for_poll",
     }
 }

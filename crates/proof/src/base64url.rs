@@ -5,7 +5,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-/// What is not canonical base64url.
+/// Error for text that is not canonical base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not canonical base64url")]
 pub struct NotBase64Url;

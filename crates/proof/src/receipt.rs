@@ -44,7 +44,7 @@ pub enum ReceiptError {
     Type {
         /// Which field.
         field: &'static str,
-        /// What it must be.
+        /// Required type.
         must: &'static str,
     },
     /// A field that no receipt has.
@@ -151,7 +151,7 @@ impl Receipt {
         if key.verify(&signed, &signature) { Ok(()) } else { Err(ReceiptFault::Invalid) }
     }
 
-    /// What was signed must say what the receipt says; only the nonce stands nowhere else.
+    /// Checks that the signed bytes agree with the receipt; only the nonce is not repeated in it.
     fn check_signed(&self, signed: &[u8]) -> Result<(), ReceiptFault> {
         let document = json::parse(signed).map_err(|_| ReceiptFault::Form)?;
         let assignment_id =

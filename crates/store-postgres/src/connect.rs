@@ -24,7 +24,7 @@ use std::{
 use tokio_postgres::{Client, Connection, Row, Socket, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What is read and written when a connection is encrypted.
+/// TLS stream of an encrypted connection.
 pub(crate) type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
 /// Connects to the first server that takes writes; answers its name too.
@@ -131,19 +131,19 @@ fn settings(target: &Target, purpose: Purpose) -> Vec<(&'static str, String)> {
         Purpose::Write | Purpose::Fill | Purpose::Lead | Purpose::Lookup => settings.extend([
             // A statement that is cancelled while it waits for a standby counts as done, though the standby lacks it.
             ("statement_timeout", "0".to_owned()),
-            // Whoever locks a table must not keep a leader from leading while it shows life.
+            // A table lock must not block the commits of a leader for long while that leader renews its lease.
             ("lock_timeout", (2 * lease_ms).to_string()),
             // Rows are found by their keys, and a plan made while a table was empty must not say otherwise.
             ("enable_seqscan", "off".to_owned()),
             ("enable_hashjoin", "off".to_owned()),
             ("enable_mergejoin", "off".to_owned()),
             ("plan_cache_mode", "force_generic_plan".to_owned()),
-            // Whoever stalls in the middle of a commit does not hold the fence for long.
+            // A session that stalls in the middle of a commit does not hold the fence for long.
             ("idle_in_transaction_session_timeout", (2 * lease_ms).to_string()),
         ]),
     }
     if matches!(purpose, Purpose::Write | Purpose::Fill) {
-        // What runs outside of the transaction it belongs to, because that could not be begun, is refused.
+        // A statement that runs outside its transaction, because that could not begin, is refused.
         settings.push(("default_transaction_read_only", "on".to_owned()));
     }
     settings
@@ -158,8 +158,8 @@ struct Patience {
     receiving: Duration,
 }
 
-/// Whoever leads must know soon. A database that is busy with one piece of a large batch does not read the next, and
-/// whoever takes in a whole store stops now and then to write it down.
+/// Network timeouts by purpose. A leader must notice a lost connection soon. A database that is busy with one piece of
+/// a large batch does not read the next, and a client that reads a whole store pauses now and then to write it out.
 fn patience(target: &Target, purpose: Purpose) -> Patience {
     let (soon, late) = (target.lease * 2, TRANSFER_STALL.max(target.lease * 2));
     let (sending, receiving) = match purpose {
@@ -302,5 +302,5 @@ const TRANSFER_STALL: Duration = Duration::from_secs(60);
 
 const VERSION_MIN: u32 = 130_000;
 
-/// Nobody waits longer than this for a list.
+/// Timeout of list queries: no caller waits longer.
 const READ_LIMIT_MS: u32 = 55_000;

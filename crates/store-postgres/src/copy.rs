@@ -51,7 +51,7 @@ impl PostgresStore {
         let session = Session::open(self.target(), Purpose::Fill)?;
         let election = self.shared_election();
         Transaction::within(&session, BEGIN, |sql| {
-            // Whoever would lead needs these rows, in this order; whoever leads is seen in the first.
+            // A candidate needs these rows, in this order; the first one shows a server that leads.
             for row in ["UPDATE leader SET id = id", "UPDATE fence SET commits = commits + 1"] {
                 sql.execute(row, &[]).map_err(StoreError::from)?;
             }
@@ -60,7 +60,7 @@ impl PostgresStore {
                 return Err(StoreError::Led(leader.address.clone()).into());
             }
             stage.enter(&session, standing.epoch)?;
-            // Whoever led and was lost from sight must not go on here with what it remembers.
+            // A former leader that lost its connection must not continue here with its memory.
             for row in [DEPOSE, "UPDATE fence SET epoch = l.epoch FROM leader l"] {
                 sql.execute(row, &[]).map_err(StoreError::from)?;
             }
@@ -157,7 +157,7 @@ fn number_on(sql: &dyn Sql) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whoever fills the store may take their time; whoever is in the way may not.
+/// Begins a fill. The fill may take its time; a session that blocks it may not.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '5s'; \
      SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL enable_seqscan = on";
 

@@ -17,7 +17,7 @@ use tokio_postgres::{Error, Row, types::FromSql};
 pub(crate) struct PostgresElection {
     target: Arc<Target>,
     session: Mutex<Option<Session>>,
-    /// Where the last term of ours began. On another server what it remembers may never have been.
+    /// Database server on which our last term began. Another one may lack commits that the term remembers.
     home: Mutex<Option<Home>>,
 }
 
@@ -80,7 +80,7 @@ impl Election for PostgresElection {
         let epoch = stored(epoch)?;
         self.ask(|session| {
             if self.home().as_ref().is_some_and(|home| *home != session.home()) {
-                // Whoever was promoted may lack what the term remembers: trying again would not bring it back.
+                // A promoted standby may lack commits that the term remembers, and a retry would not bring them back.
                 tracing::warn!(epoch, "the database was started anew or replaced; the term is over");
                 return Err(StoreError::Superseded.into());
             }

@@ -92,7 +92,7 @@ impl Refusal {
     }
 }
 
-/// What helps against what the database itself has no words for, and whether it may pass without.
+/// Remedy for an error that the database itself does not report, and true if the error may pass without it.
 fn what_to_do(error: &Error) -> Option<(&'static str, bool)> {
     let source = error.source()?;
     if let Some(failure) = source.downcast_ref::<io::Error>() {
@@ -116,14 +116,14 @@ fn is_standby(failure: &io::Error) -> bool {
     failure.to_string() == "database does not allow writes"
 }
 
-/// What helps where the two ends cannot agree how to encrypt; `None`: it may pass.
+/// Remedy for a failed TLS handshake; `None`: it may pass.
 fn handshake(error: &rustls::Error) -> Option<&'static str> {
     match error {
         rustls::Error::InvalidCertificate(why) => Some(match why {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => OTHER_NAME,
             CertificateError::UnknownIssuer => UNKNOWN_AUTHORITY,
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => EXPIRED,
-            // What it wraps is of a library that ours does not show.
+            // The error it wraps has a type of a library that rustls does not re-export.
             other if format!("{other:?}").contains("CaUsedAsEndEntity") => SELF_SIGNED,
             _ => BAD_CERTIFICATE,
         }),
@@ -163,7 +163,7 @@ const REMEDIES: &[(SqlState, &str)] = &[
     (SqlState::UNDEFINED_COLUMN, "somebody altered the schema muster"),
 ];
 
-/// Who is not let in is not let in later either.
+/// Errors that a later attempt would meet again: a login that is refused now stays refused.
 const LASTING: [SqlState; 4] = [
     SqlState::INVALID_PASSWORD,
     SqlState::INVALID_AUTHORIZATION_SPECIFICATION,

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 /// Applies what is missing, all of it or nothing. Any number of servers may do so at once.
 pub(crate) fn migrate(session: &Session) -> Result<(), Fault> {
-    // Whoever finds nothing to do needs no lock and no right to create anything.
+    // A server that finds nothing to do needs no lock and no right to create anything.
     if check(&read(session)?)? {
         return Ok(());
     }

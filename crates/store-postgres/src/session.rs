@@ -33,7 +33,7 @@ pub(crate) struct Session {
     statements: RefCell<HashMap<Box<str>, Statement>>,
     /// Name of the server in messages.
     place: String,
-    /// What it is known by until it is started anew.
+    /// Identity of the server until it restarts.
     server: String,
     /// Longest time for an answer.
     limit: Duration,
@@ -57,7 +57,7 @@ pub(crate) enum Purpose {
     Write,
     /// Filling a whole store in one transaction.
     Fill,
-    /// Who leads: an answer that is late is worth nothing.
+    /// Leadership: a late answer is worthless.
     Lead,
     /// Point reads.
     Lookup,
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Whoever leads knows soon that a connection is lost; a transfer that stands still for a moment is not.
+    /// A leader notices a lost connection soon; a transfer that pauses for a moment does not count as lost.
     #[test]
     fn a_transfer_may_stand_still() {
         let target = target();

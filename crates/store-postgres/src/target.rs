@@ -47,7 +47,7 @@ impl Target {
                 config.connect_timeout(connect_limit);
             }
             config.ssl_mode(address.mode).target_session_attrs(TargetSessionAttrs::ReadWrite);
-            // What lost its way is noticed within two leases, also while nothing is asked.
+            // Keepalives detect a lost connection within two leases, even while no query runs.
             config.keepalives(true).keepalives_idle(lease.max(SECOND));
             config.keepalives_interval((lease / 3).max(SECOND)).keepalives_retries(3);
             config.application_name("muster");
@@ -187,7 +187,7 @@ fn with_port(host: &str, port: Option<u16>) -> String {
 /// Reads `sslmode` with the meaning it has for libpq.
 fn read_mode(word: &str, trust: &mut Trust) -> Result<SslMode, StoreError> {
     (trust.checks_chain, trust.checks_name) = match word {
-        // Whoever names an authority means it.
+        // A root certificate in the URL is meant to be checked.
         "require" => (trust.roots.is_some(), false),
         "verify-ca" => (true, false),
         "verify-full" => (true, true),

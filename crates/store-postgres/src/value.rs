@@ -213,7 +213,7 @@ impl Column {
 
     fn add(&mut self, of: Of, bytes: &[u8]) {
         self.is_mixed |= self.of.replace(of).is_some_and(|before| before != of);
-        // What is too long for its length is too long for the message as well, which is never sent then.
+        // A value too long for its length field is also too long for the message, which is then never sent.
         let length = i32::try_from(bytes.len()).unwrap_or(i32::MAX);
         self.values.extend_from_slice(&length.to_be_bytes());
         self.values.extend_from_slice(bytes);

@@ -131,14 +131,14 @@ impl Writer for PostgresWriter {
 /// or is followed to what replaced it, and the epoch is compared with that of the version that is written anew.
 pub(crate) struct Fence {
     epoch: i64,
-    /// Where the newest version of its row stands, in PostgreSQL's words.
+    /// Location of the newest version of its row (PostgreSQL's `ctid`).
     place: String,
 }
 
 /// Way to find the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// Where it was left; a table that was written anew has it elsewhere.
+    /// By its last known location; a table that was rewritten has it elsewhere.
     Place,
     Id,
 }
@@ -198,8 +198,8 @@ macro_rules! pass {
     };
 }
 
-/// Whoever waits for the fence goes on with the row as it is then: a newer epoch is seen. Sessions that write do so only
-/// where it is asked for: should this alone fail, whatever was sent along with it is refused.
+/// A session that waited for the fence continues with the row as it is then, so it sees a newer epoch. Writing sessions
+/// are read-only by default: if this statement alone fails, every write sent along with it is refused.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
 /// Begins to read everything as one state; whole tables are read, and as fast as can be. What is asked for in an order has

@@ -117,7 +117,7 @@ fn lock(directory: &Path) -> Result<File, Fault> {
         if !matches!(locked, Err(TryLockError::WouldBlock)) {
             break;
         }
-        // Whoever only asks holds it for a moment as well.
+        // A process that only checks the lock holds it for a moment as well.
         std::thread::sleep(BETWEEN_TRIES);
         locked = file.try_lock();
     }
@@ -149,7 +149,7 @@ const MOVED: &str = "moved-to";
 /// Earlier ones can lose data when a WAL is reset.
 const SQLITE_VERSION_MIN: i32 = 3_051_003;
 
-/// Somebody with the sqlite3 shell may hold the file for a moment.
+/// Timeout for a locked file, because a user of the sqlite3 shell may hold it for a moment.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// More than there are different statements: none is prepared twice.

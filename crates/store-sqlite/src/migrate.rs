@@ -207,7 +207,7 @@ fn drop_indexes(connection: &Connection) -> Result<(), Fault> {
 /// Name of the column.
 const NEW: &str = "last_seen_at";
 
-/// What it was called.
+/// Former name of the column.
 const OLD: &str = "last_heartbeat_at";
 
 /// SQL for a column's moment in milliseconds: a number is one, or seconds where it is small; a text is a number or
@@ -286,5 +286,5 @@ const COPIED: &[Copied] = &[
     copied("dissents", "NULL", "0"),
 ];
 
-/// Where they are in the meantime.
+/// Temporary table for the old workers during the migration.
 const ASIDE: &str = "workers_before";

@@ -61,7 +61,7 @@ impl Cells for SqliteCells<'_, '_> {
         match self.0.get_ref(column).map_err(Fault::from)? {
             ValueRef::Null => Ok(Value::Null),
             ValueRef::Integer(number) => Ok(Value::Integer(number)),
-            // What is no text is not taken for one: whoever asks for a text is told which row has none.
+            // Invalid UTF-8 stays a blob, so that a caller that expects text gets an error naming the row.
             ValueRef::Text(bytes) => Ok(std::str::from_utf8(bytes).map_or(Value::Blob(bytes), Value::Text)),
             ValueRef::Blob(bytes) => Ok(Value::Blob(bytes)),
             ValueRef::Real(number) => Err(Said::corrupt(format!("{} = {number}", self.column_name(column)))),
@@ -110,9 +110,9 @@ pub(crate) enum Fault {
     /// The data went elsewhere.
     #[error("the data were moved to {to}: serve them from there; to go back to what was here before, remove {}", mark.display())]
     Moved {
-        /// Where they are now.
+        /// New location of the data.
         to: String,
-        /// What says so.
+        /// File that records the move.
         mark: std::path::PathBuf,
     },
     /// There is no database in this directory.

@@ -50,7 +50,7 @@ pub type Case = fn(Box<dyn Fixture>);
 /// Runs every case, each on data of its own.
 ///
 /// # Panics
-/// Where a store does not do what it must, after printing the name of the case.
+/// When a store fails a case, after printing the name of the case.
 pub fn all(make: &dyn Fn() -> Box<dyn Fixture>) {
     run(&cases(), make);
 }

@@ -1,7 +1,7 @@
 //! Handing over everything that is live, row by row.
 //!
-//! Where a round trip costs, a start must not take as many as there are records: what is asked for each of many is asked
-//! for all of them at once.
+//! A start must not take one round trip per record where round trips are costly: queries that each of many records
+//! needs are sent for all of them at once.
 
 use crate::{
     column::integer,

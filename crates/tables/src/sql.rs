@@ -30,7 +30,7 @@ pub trait Sql {
 
     /// Hands over the rows of a query for each of many sets of parameters, in their order.
     ///
-    /// Where a round trip costs, all are asked for at once.
+    /// A store with costly round trips sends all of these queries at once.
     fn each_for(&self, sql: &str, sets: Chunks<'_, Value<'_>>, take: &mut Take<'_>) -> Result<(), Fault> {
         for params in sets {
             self.each(sql, params, take)?;

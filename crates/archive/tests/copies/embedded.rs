@@ -127,7 +127,7 @@ fn moved_data_are_not_served() {
     assert!(error.contains("moved to postgres://db/muster"), "{error}");
 }
 
-/// What cannot be written is said, and a store elsewhere is not needed to say it.
+/// A failed write of a backup is reported, and no second store is needed to report it.
 #[test]
 fn a_full_disk_is_told() {
     struct Full;

@@ -97,8 +97,8 @@ fn a_database_in_use_is_left_alone() {
     assert!(matches!(error.downcast_ref(), Some(RestoreError::NotEmpty)), "{error}");
 }
 
-/// What is filled step by step is not served, read or restored into before the last one; then it is, with the secrets
-/// given. A database that a server led on in between is not filled any further.
+/// A database that is filled in steps is not served, read or restored into before the last step. After it, it is, with
+/// the given secrets. A database that a server led on in between is not filled any further.
 #[test]
 fn half_a_copy_is_nobodys() {
     let (url, target) = database();

@@ -52,7 +52,7 @@ pub(super) fn phrase(event: &FrameEvent) -> Option<Entry> {
         }
         FrameEvent::RangeSkipped { record, reason, at } => range_skipped(record, reason, *at),
         FrameEvent::RangeRetried { task, at } => ("range_retried", of_range(task, *at)),
-        // What counts for or against a worker: the changes of state that follow are published.
+        // Counts for or against a worker: the changes of state that follow are published.
         FrameEvent::FailureCounted { .. }
         | FrameEvent::FailuresCleared { .. }
         | FrameEvent::RemovalChanged { .. }

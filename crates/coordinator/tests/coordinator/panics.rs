@@ -8,7 +8,7 @@ use muster_store::{
 };
 use std::{os::unix::process::ExitStatusExt, process, sync::Arc, time::Duration};
 
-/// Where the store of the process that is to end panics.
+/// Environment variable that names the call in which the child process's store panics.
 const PLACE: &str = "MUSTER_TEST_PANICS_AT";
 
 /// S18: a panic of the thread that decides, commits or shows life ends the process.

@@ -14,11 +14,11 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(super) struct Feed {
     watched: Mutex<BTreeMap<String, Arc<Notify>>>,
-    /// Somebody came or went.
+    /// Signals that a watch was added or removed.
     changed: Notify,
 }
 
-/// Somebody who waits for news of one thing.
+/// Listener for the feed entries of one id.
 pub(super) struct Watch<'a> {
     news: &'a Feed,
     id: String,
@@ -53,7 +53,7 @@ impl Feed {
         let mut pause = PAUSE_MIN;
         loop {
             if self.watched().is_empty() {
-                // What happened while nobody listened is nobody's concern.
+                // Entries that arrive while nothing is watched concern no watch.
                 last = None;
                 self.changed.notified().await;
                 continue;
@@ -76,7 +76,7 @@ impl Feed {
     /// Hears a feed to its end, or until nobody listens any more.
     async fn hear(&self, mut stream: Stream, fleet: Fleet, last: &mut Option<String>) {
         if last.is_none() {
-            // Nobody knows what came before this connection.
+            // Wakes every watch, because entries from before this connection are unknown.
             self.watched().values().for_each(|noticed| noticed.notify_one());
         }
         loop {

@@ -136,7 +136,7 @@ pub(crate) struct Findings {
 impl Findings {
     pub(crate) fn of(world: &World) -> Self {
         let folder = Folder::open(world.home()).unwrap();
-        // Whoever wrote is this very process, and alive: only age tells that nobody writes any more.
+        // The writer is this very process, which is alive: only age tells that a temporary file is abandoned.
         folder.sweep("2200-01-01T00:00:00Z".parse().unwrap()).unwrap();
         let mut findings = Self { made: BTreeMap::new(), faults: Vec::new(), repeated_posts: 0 };
         findings.look_at_states(&folder);

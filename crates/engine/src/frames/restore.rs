@@ -90,7 +90,7 @@ impl Farm {
             failures: record.failures,
             losses: record.losses,
             last_completed: record.last_completed,
-            // Whoever is Degraded was mostly Healthy before; only whoever just registered must show it once more.
+            // A Degraded worker was mostly Healthy before; only one that just registered must send a fine heartbeat.
             was_fine: record.state != RendererState::Registered,
             removal: record.removal,
             removed_from: record.removed_from,

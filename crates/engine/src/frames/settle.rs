@@ -23,7 +23,7 @@ impl Farm {
         let Some(event) = self.next_push(context) else {
             return Vec::new();
         };
-        // What this one takes is no longer there for the next.
+        // Decides the next push only after this one is applied, because this one takes work away.
         self.dirty.check_supply = true;
         vec![Event::Frames(event)]
     }

@@ -312,7 +312,7 @@ pub(crate) struct Renderer {
     pub(crate) description: Option<Box<str>>,
     pub(crate) live: BTreeSet<FrameTaskId>,
 
-    // What follows is not durable.
+    // The fields below are not durable.
     /// Silence counts from here: the last heartbeat, or the start of the term.
     pub(crate) heard_at: Timestamp,
     pub(crate) last_heartbeat: Option<Timestamp>,

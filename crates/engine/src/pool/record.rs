@@ -121,7 +121,7 @@ impl Pool {
     }
 
     fn take_worker(&mut self, record: PoolWorkerRecord) {
-        // One that was shut out without a reason is shut out all the same.
+        // A worker that was banned without a reason is still banned.
         let banned =
             record.ban_reason.or_else(|| (record.status == PoolWorkerStatus::Banned).then(Box::default));
         let PoolWorkerRecord { owner, name, region, specs, public_key, slots, created_at, .. } = record;

@@ -83,7 +83,7 @@ words! {
     pub enum PoolJobStatus {
         /// No worker has it.
         Queued = "queued",
-        /// Somebody has it.
+        /// A worker has it.
         Running = "running",
         /// It has a result.
         Completed = "completed",

@@ -6,7 +6,7 @@ use std::{borrow::Cow, ops::Range};
 /// One value of a document, and where it stands in the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'a> {
-    /// What it is.
+    /// Kind of the value.
     pub kind: Kind<'a>,
     pub(super) text: &'a str,
     pub(super) at: usize,

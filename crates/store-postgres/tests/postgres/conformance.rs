@@ -1,4 +1,4 @@
-//! What every store must do, and what every store that several servers share must do (S18).
+//! Conformance cases for every store, and for every store that several servers share (S18).
 
 use crate::scene;
 use muster_store::{

@@ -1,4 +1,4 @@
-//! What is particular to PostgreSQL: settings, versions, encryption, plain SQL, and what can go wrong.
+//! Properties of PostgreSQL: settings, versions, encryption, plain SQL and errors.
 
 use crate::scene::{self, Server, count, fresh, open, refusal, try_open};
 use muster_pg_harness::Cluster;
@@ -211,7 +211,7 @@ fn connections_are_encrypted_as_asked_for() {
     assert!(!encrypted("sslmode=disable").unwrap());
     assert!(encrypted("sslmode=require").unwrap());
     assert!(encrypted(&format!("sslmode=verify-full&sslrootcert={root}")).unwrap());
-    // Nobody on this machine knows the authority that signed it.
+    // This machine does not trust the authority that signed it.
     let error = encrypted("sslmode=verify-full").err().unwrap().to_string();
     assert!(error.to_lowercase().contains("certificate"), "{error}");
 }
@@ -282,7 +282,7 @@ fn a_failed_batch_leaves_nothing_behind() {
     assert_eq!(count(store.reader().as_ref()), 10);
 }
 
-/// What rows hold is not told to whoever reads an error: payloads and hashes of tokens are among it.
+/// Errors do not show the values of rows, because payloads and hashes of tokens are among them.
 #[test]
 fn a_row_that_is_refused_is_not_shown() {
     let url = fresh();

@@ -5,7 +5,7 @@ use muster_model::Timestamp;
 use muster_pg_harness::Cluster;
 use muster_store::{Batch, Cutoffs, StoreError, conformance::scenes::batch};
 
-/// Somebody who reads an old state keeps all versions of the row alive; no commit walks past them.
+/// A session that reads an old snapshot keeps all versions of the row alive; no commit walks past them.
 #[test]
 fn a_commit_does_not_look_for_the_fence() {
     let url = fresh();

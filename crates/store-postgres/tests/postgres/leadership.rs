@@ -14,7 +14,7 @@ fn a_commit_that_came_before_the_takeover_ended_is_refused() {
     let (a, b) = (Server::on(&url, "a"), Server::on(&url, "b"));
     let mut old = a.lead();
     old.writer.commit(&batch(1, 10)).unwrap();
-    // Somebody holds the fence for a moment, so that a commit and then a takeover line up for it.
+    // Another session holds the fence for a moment, so that a commit and then a takeover line up for it.
     let held = Held::row_of_fence(&url);
     let commit = thread::spawn(move || (old.writer.commit(&batch(11, 10)), old));
     until("the commit waits", || (held.waiting() == 1).then_some(()));
@@ -36,7 +36,7 @@ fn a_commit_that_waits_for_the_takeover_is_superseded() {
     let a = Server::on(&url, "a");
     let mut old = a.lead();
     old.writer.commit(&batch(1, 10)).unwrap();
-    // What a takeover does, by hand, so that it can be stopped in the middle.
+    // Does by hand what a takeover does, so that it can be stopped in the middle.
     let takeover = Held::new(&url, "UPDATE muster.fence SET epoch = epoch + 1");
     let commit = thread::spawn(move || (old.writer.commit(&batch(11, 10)), old));
     until("the commit waits", || (takeover.waiting() == 1).then_some(()));

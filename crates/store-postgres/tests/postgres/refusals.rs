@@ -1,4 +1,4 @@
-//! What is not a matter of time ends a start with words that help; what is, is waited for.
+//! A start fails with a helpful message on errors that time does not fix, and waits out the others.
 
 use crate::scene::{self, fresh, try_open};
 use muster_pg_harness::Cluster;

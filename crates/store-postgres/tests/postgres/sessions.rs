@@ -1,4 +1,4 @@
-//! What becomes of a term when the database, or somebody in it, is in the way of its sessions (S18).
+//! Terms whose sessions are blocked or ended by the database or by another session (S18).
 
 use crate::scene::{Held, Server, count, fresh, until};
 use muster_model::Key;

@@ -1,4 +1,4 @@
-//! What is particular to one file on a disk: locks, modes, versions, crashes, plain SQL.
+//! Properties of a store in one file on a disk: locks, modes, versions, crashes, plain SQL.
 
 use crate::{
     pool,

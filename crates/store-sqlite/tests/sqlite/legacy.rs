@@ -1,4 +1,4 @@
-//! What an older coordinator called `last_heartbeat_at` is kept under its new name (P12).
+//! The column that an older coordinator called `last_heartbeat_at` is kept under its new name (P12).
 
 use crate::{file::refusal, scene::shell};
 use muster_model::{PoolChange, PoolWorkerRecord, PoolWorkerStatus, Quality, Scale, Specs, UserId};

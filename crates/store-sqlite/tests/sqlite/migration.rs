@@ -1,4 +1,4 @@
-//! What an earlier version wrote is brought up to date and kept.
+//! Data of an earlier version is migrated and kept.
 
 mod version_4;
 

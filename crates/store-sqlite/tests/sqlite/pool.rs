@@ -1,4 +1,4 @@
-//! What is particular to the pool's tables in a file that anybody may read with SQL.
+//! The pool's tables in a file that users may read with SQL.
 
 use crate::scene::shell;
 use muster_model::{

@@ -40,7 +40,7 @@ fn assert_same(shell: &Connection, table: &TableShape) {
     let key: Vec<String> =
         texts(shell, "SELECT name FROM pragma_table_xinfo(?1) WHERE pk > 0 ORDER BY pk", [table.name]);
     assert_eq!(table.key, key, "{}", table.name);
-    // What SQLite numbers by itself is the alias of the rowid.
+    // A key that SQLite numbers by itself is the alias of the rowid.
     let number = |key: &str| table.columns.iter().any(|it| it.name == key && it.kind == Kind::Integer);
     assert!(!table.numbered || matches!(table.key, [key] if number(key)), "{}", table.name);
 }

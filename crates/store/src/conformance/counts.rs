@@ -1,4 +1,4 @@
-//! What is counted: `pc_device_summary` (Q13) and the tasks of a job.
+//! Counts: `pc_device_summary` (Q13) and the tasks of a job.
 
 use super::samples::*;
 use crate::{

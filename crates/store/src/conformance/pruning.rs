@@ -1,4 +1,4 @@
-//! What is old is deleted, a little at a time, and nothing else is.
+//! Pruning deletes old records, a few at a time, and nothing else.
 
 use super::samples::*;
 use crate::{

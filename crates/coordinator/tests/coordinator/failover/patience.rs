@@ -1,4 +1,4 @@
-//! What a server does not do again and again.
+//! Limits on work that a server would otherwise repeat again and again.
 
 use crate::failover::stage::{Server, until, until_moving};
 use muster_coordinator::Lead;

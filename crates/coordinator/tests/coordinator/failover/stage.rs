@@ -42,7 +42,7 @@ impl Server {
         Self { coordinator, clock, wire, address }
     }
 
-    /// One that leads already.
+    /// A server that leads already.
     pub(crate) async fn leading(store: &MemoryStore, node: &str, now: i64) -> Self {
         let server = Self::join(store, node, now);
         until(&format!("{node} leads"), || server.leads().is_some()).await;
@@ -133,7 +133,7 @@ struct WireState {
     cut: AtomicBool,
     /// Signs of life do not.
     mute: AtomicBool,
-    /// Nobody takes over.
+    /// Takeovers fail.
     barred: AtomicBool,
     /// Commits wait, and so does whoever has read ahead.
     shut: AtomicBool,

@@ -1,4 +1,4 @@
-//! How leadership passes from one to the other.
+//! Takeovers of leadership by another server.
 
 use crate::failover::stage::{Server, ended, name, until, until_moving};
 use muster_coordinator::{FeedError, Lead, Refusal};

@@ -1,4 +1,4 @@
-//! What is told and kept when two servers believe that they lead.
+//! Responses and stored data while two servers believe that they lead.
 
 use crate::failover::stage::{Server, ended, name, submission, until, until_moving};
 use muster_coordinator::{Effects, Refusal};
@@ -209,7 +209,7 @@ async fn submit_somewhere(servers: &[Server; 3], key: &str, first: usize) -> Job
     unreachable!("turns do not end");
 }
 
-/// What is due now.
+/// All effects due now.
 async fn gathered(effects: &mut Effects) -> Vec<Effect> {
     let mut all = Vec::new();
     loop {

@@ -138,10 +138,10 @@ enum SignatureError {
     /// A header is not there, or not what it must be.
     #[error("{0} is missing or malformed")]
     Header(&'static str),
-    /// It may be a repeat of what somebody overheard.
+    /// It may be a replay of an overheard request.
     #[error("X-Slack-Request-Timestamp is more than {AGE_S_MAX} s away from this host's time")]
     Old,
-    /// Somebody else made it, or changed it.
+    /// Another sender made or changed it.
     #[error("X-Slack-Signature is not that of this request")]
     Forged,
 }

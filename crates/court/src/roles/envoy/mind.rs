@@ -48,7 +48,7 @@ impl Envoy {
         for id in new {
             match admissible(folder, id).and_then(|document| mended(folder, id, document)) {
                 Ok(document) => document.iter().for_each(|document| self.queue.insert(id, document)),
-                // One that cannot be read now must not keep the others waiting.
+                // A message that cannot be read now must not keep the others waiting.
                 Err(error) => tracing::warn!(%id, %error, "a message cannot be read"),
             }
         }
@@ -377,7 +377,7 @@ fn locate_question(folder: &Folder, task: &Id, message: &Document) -> Result<(),
     close_answered(folder, task).map(|_| ())
 }
 
-/// Somebody else's hand may have taken the file away meanwhile; then there is nothing left to do.
+/// Accepts a missing file: if another process or a user moved it meanwhile, nothing is left to do.
 fn moved(done: Result<(), Fault>) -> Result<(), Fault> {
     match done {
         Err(Fault::Gone(_)) => Ok(()),

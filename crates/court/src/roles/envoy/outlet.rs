@@ -54,7 +54,7 @@ async fn body(mut answer: Response) -> Result<Vec<u8>, String> {
     body.ok_or_else(|| format!("the answer is longer than {BODY_BYTES_MAX} bytes"))
 }
 
-/// Somebody's address.
+/// Webhook at the configured address.
 pub(super) struct Webhook {
     client: Client,
     url: Url,

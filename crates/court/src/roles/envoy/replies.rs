@@ -204,7 +204,7 @@ impl Poll {
             let page = self.slack.replies(thread).await?;
             let said = page.messages.iter().filter_map(SlackMessage::by_somebody);
             for said in said.filter(|said| question.is_before(&said.ts)) {
-                // One that cannot be written now is met again in the next round.
+                // A reply that cannot be written now is found again in the next round.
                 if let Err(error) = question.answer(&self.folder, &said, Clock.now()) {
                     tracing::warn!(task = %question.task_id, %error, "a reply cannot be kept");
                 }

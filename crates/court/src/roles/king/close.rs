@@ -20,7 +20,7 @@ impl King {
     pub(super) fn close_tasks(&self, folder: &Folder, now: Timestamp) -> Result<(), Fault> {
         let ids = folder.ids(Place::TasksInProgress)?.into_iter();
         let ended = ids.filter(|id| folder.has(Place::Results, id));
-        // One that cannot be ended now does not hold up the others.
+        // A task that cannot be ended now does not hold up the others.
         ended.map(|id| self.close_or_reject(Step { folder, now }, &id)).fold(Ok(()), Result::and)
     }
 

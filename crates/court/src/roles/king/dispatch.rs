@@ -54,7 +54,7 @@ impl King {
         let dealt = self.dispatch(Step { folder, now }, id);
         self.queue.remove(id);
         match dealt {
-            // What cannot be carried on as a valid file stops here, and nothing else does (C12).
+            // An event that cannot become a valid file stops here, and nothing else does (C12).
             Err(Fault::Invalid(reason)) => folder.reject_file(Place::EventsPending, id, &reason),
             Err(Fault::Gone(_)) => Ok(()),
             other => other,
@@ -223,7 +223,7 @@ struct QueuedEvent {
     priority: Priority,
     created_at: Timestamp,
     id: Id,
-    /// Somebody answered: the work it belongs to was accepted long ago (C14).
+    /// True for an answer to a question: the work it belongs to was accepted long ago (C14).
     is_reply: bool,
 }
 

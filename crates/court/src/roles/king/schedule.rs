@@ -72,7 +72,7 @@ impl King {
     ) -> Result<(), Fault> {
         let step = Step { folder, now };
         let kept = self.timetable.entries.iter_mut().map(|entry| entry.keep(step, colour));
-        // One that cannot be kept now does not hold up the others.
+        // An entry that fails now does not hold up the others.
         kept.fold(Ok(()), Result::and)
     }
 }
@@ -118,7 +118,7 @@ impl Entry {
         let Step { folder, now } = step;
         let DueSlot { mut record, slot } = due;
         let latest = self.latest(slot, now);
-        // Whoever waited for the host to calm down was there in time.
+        // A slot that was held until the host calmed down was not missed.
         let is_missed = !record.has(HELD) && now.duration_since(latest) > GRACE;
         let is_made = !is_missed || self.schedule.missed == Missed::Once;
         self.is_held = is_made && colour != Colour::Green;

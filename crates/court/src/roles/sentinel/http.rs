@@ -129,7 +129,7 @@ impl Answer {
             let reset = self.header("x-ratelimit-reset")?.trim();
             let reset =
                 reset.parse().ok().and_then(|unix| Timestamp::from_second(unix).ok()).or(instant(reset))?;
-            // What is left of this second belongs to it.
+            // The rest of the reset second still belongs to the old limit.
             Some(Duration::try_from(reset.duration_since(now)).unwrap_or_default() + Duration::from_secs(1))
         };
         self.retry_after.or_else(until_reset)

@@ -158,7 +158,7 @@ fn run_finished(state: &State, report: &Report, end: &RunEnd, context: &Context<
     let Some(worker) = state.workers.ix(&report.worker).map(|ix| &state.workers[ix]) else {
         return Effect::applied(Vec::new());
     };
-    // Whoever has ended its share runs nothing of it: a stop that it could never report the end of is over too.
+    // A worker that has ended its share runs nothing of it, so stops whose end it could never report are over too.
     let stops = worker.superseded.iter().filter(|task| task.job == job);
     let stop_ended = |task: &TaskId| Event::StopEnded { worker: report.worker.clone(), task: *task };
     let mut events: Vec<Event> = stops.map(stop_ended).collect();
@@ -169,7 +169,7 @@ fn run_finished(state: &State, report: &Report, end: &RunEnd, context: &Context<
     let same = said.succeeded == u64::from(counts.completed)
         && [counts.failed, counts.failed_attempts].map(u64::from).contains(&said.failed)
         && share.is_drained();
-    // What was stopped the node counts as failed, and the rows as cancelled: both are right.
+    // The node counts stopped tasks as failed, the rows count them as cancelled: both are right.
     let live = state.job(job).map(|job| job.status);
     let is_cancelled = live.or_else(|| ended_status(state, job, context)) == Some(JobStatus::Cancelled);
     if !same && !is_cancelled {

@@ -64,7 +64,7 @@ fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
     if redelivery::next_due(state, ix).is_some_and(|due| due <= now) {
         state.dirty.woken.insert(ix);
     }
-    // Nobody may be waiting for what is due now: what becomes due later must ring by itself.
+    // Sets a timer for later redeliveries too, because no request may be waiting for those due now.
     if let Some(due) = redelivery::next_due_after(state, ix, now) {
         state.timers.set(due, Timer::Redelivery(ix));
     }

@@ -6,7 +6,7 @@ use muster_model::{AlertKind, AlertRecord, Attachment, Cause, Event, Millis, Tim
 
 /// The worker that loses a lane which it still reports, when another worker reports it.
 ///
-/// One that was unplugged first is gone from the list of the worker it leaves, and has only moved.
+/// A lane that was unplugged first is no longer in its old worker's list: it has only moved.
 pub(crate) fn loser(state: &State, lane: LaneIx) -> Option<WorkerIx> {
     let lane = &state.lanes[lane];
     let is_reported = lane.attachment != Attachment::Absent && state.workers[lane.worker].online;

@@ -160,7 +160,7 @@ impl Farm {
         let Some(renderer) = self.renderers.get_mut(worker) else {
             return;
         };
-        // Whoever may not work is told to stop, but not to go on.
+        // A worker that may not work gets stop orders but no resume order, so its resume count stays.
         renderer.resume_owed = renderer.resume_owed.saturating_sub(renderer.state.may_work().into());
         let left: Vec<_> = core::mem::take(&mut renderer.stops).into_iter().collect();
         let left = left.into_iter().filter(|(_, times)| *times > 1).map(|(task, times)| (task, times - 1));

@@ -93,7 +93,7 @@ impl Farm {
     fn steer(&mut self, id: &SessionId, status: SessionStatus) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.status = status;
-            // Somebody may hold what they could not be told meanwhile.
+            // Wakes lease holders: the session's old status may have kept their ranges from them.
             let leased = session.tasks.values().filter(|task| task.lease.is_some());
             self.dirty.woken.extend(leased.map(|task| task.worker.clone()));
         }

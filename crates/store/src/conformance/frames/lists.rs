@@ -101,7 +101,7 @@ fn chunks_are_filtered(desk: &mut Desk) {
     desk.commit(
         [chunk(1, 1), retired_chunk(2, 1), chunk(3, 2), retired_chunk(4, 2), chunk(5, 1)].map(changed),
     );
-    // What became of one changes where it is found.
+    // A chunk that is retired later moves to the retired list.
     desk.commit([changed(retired_chunk(5, 1))]);
     let reader = desk.reader();
     let numbers = |state, session: Option<u64>| -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! What is old of sessions is deleted, a little at a time, and nothing else is.
+//! Pruning deletes old records of sessions, a few at a time, and nothing else.
 
 use super::samples::*;
 use crate::{

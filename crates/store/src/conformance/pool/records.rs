@@ -163,7 +163,7 @@ fn a_job_is_read_with_what_came_of_it(desk: &mut Desk) {
             error: Some("'no' majority".into()),
             ..end(5, 5)
         }),
-        // Nobody is told that a job that is over is running.
+        // A job that is over does not show as running, though a worker still holds an assignment.
         changed(assignment(6, 1)),
         changed(PoolEndRecord { status: Cancelled, assignment: None, ..end(6, 5) }),
     ]);

@@ -1,4 +1,4 @@
-//! What Slack brings, and what others bring in its name.
+//! Requests of Slack, and requests of others in its name.
 
 use super::{
     outlets::{AtWork, HOSTILE, appears},
@@ -10,7 +10,7 @@ use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-/// Somebody at the door.
+/// A client of the listener, with the envoy it calls.
 struct Visitor {
     envoy: AtWork,
     client: Client,
