@@ -74,7 +74,7 @@ pub struct CoverageMap {
     pub entries: Vec<Coverage>,
     /// True if the map goes to the last frame.
     pub is_complete: bool,
-    /// What was dropped.
+    /// Dropped frames.
     pub drops: Vec<DroppedFrames>,
     /// The frames that failed, neighbours joined.
     pub failed: Vec<Range>,

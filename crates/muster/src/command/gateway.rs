@@ -65,7 +65,8 @@ impl Gateway {
         let address = listener.local_addr()?;
         let gateway = muster_gateway::Gateway::new(self.coordinator.clone(), self.settings());
         let gateway = gateway.map_err(|error| Failure::Usage(error.to_string()))?;
-        // Whoever waits for the line finds a gateway that knows who is ready.
+        // Check before the line is printed: a reader of that line can then rely on a gateway that knows the ready
+        // servers.
         gateway.check().await;
         output::line(&format!("listening on http://{address}"));
         tracing::info!(%address, "listening");
