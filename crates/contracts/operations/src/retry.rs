@@ -9,7 +9,7 @@ use muster_problem::{Fields, Problem};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be tried again.
+/// Selection of failed rows to retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
     /// Only what failed so.
