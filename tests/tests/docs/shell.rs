@@ -173,7 +173,7 @@ static PAGES: AtomicU8 = AtomicU8::new(128);
 const BACKGROUND: &str = "sh background";
 const PROLOGUE: &str = include_str!("prologue.sh");
 
-/// Text on a page is searched in the output, line by line and in order, and not elsewhere.
+/// Text that a page shows must be in the output, line by line and in order, and not elsewhere.
 #[test]
 fn what_one_sees_is_compared() {
     let printed = " DEVICE   STATUS\n d1  ERROR\n d2  ONLINE";

@@ -9,10 +9,10 @@ use muster_problem::{Fields, Problem};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Selection of failed rows to retry.
+/// Options of a retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
-    /// Only what failed so.
+    /// Restricts the retry to rows with this failure.
     pub failure_reason: Option<String>,
     title: Option<String>,
     /// True if devices that are out of service are returned to it, for this run and whatever comes after.
