@@ -66,7 +66,6 @@ impl Gateway {
         let gateway = muster_gateway::Gateway::new(self.coordinator.clone(), self.settings());
         let gateway = gateway.map_err(|error| Failure::Usage(error.to_string()))?;
         // Check the servers before the line is printed: its reader relies on a gateway that knows which are ready.
-        // servers.
         gateway.check().await;
         output::line(&format!("listening on http://{address}"));
         tracing::info!(%address, "listening");
