@@ -167,5 +167,5 @@ fn parse(text: String) -> Option<Answer> {
     Some(Answer { status, epoch: epoch.unwrap_or(0), text })
 }
 
-/// How long an answer may take. Whoever waits for one from a server that stands still asks again then.
+/// Timeout of a response; a caller of a server that has stalled then sends its request again.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);

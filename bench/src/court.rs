@@ -97,7 +97,7 @@ fn soldier_command() -> [String; 3] {
     [path, "court".to_owned(), "--soldier".to_owned()]
 }
 
-/// What is not written by a court itself is written as anybody would (C4): whole, synced, under a name nobody reads.
+/// Writes a file the way programs other than the court must (C4): complete, synced, under a name that no role reads.
 fn write_synced(path: &Path, text: &str) {
     use std::io::Write;
     let mut file = std::fs::File::create_new(path).expect("a new file");
@@ -203,7 +203,7 @@ pub(crate) fn fill(home: &Path, count: usize) {
             fs::write(path, document.to_string()).expect("room on the disk");
         }
     }
-    // What the kernel still has to write would be part of the measurement.
+    // Sync, because writes that the kernel still holds back would be part of the measurement.
     rustix::fs::sync();
 }
 
@@ -369,7 +369,7 @@ impl Site {
             .expect("target/release/muster is there: cargo build --release -p muster");
         let mut stdout = BufReader::new(child.stdout.take().expect("it was piped"));
         stdout.read_line(&mut String::new()).expect("the court speaks");
-        // What the envoy tells people comes here; a court whose words nobody takes stands still.
+        // Drain the envoy's messages: a court whose output nobody reads stalls.
         thread::spawn(move || io::copy(&mut stdout, &mut io::sink()));
         House { home: self.0, child }
     }

@@ -174,7 +174,7 @@ impl Fighter {
     }
 }
 
-/// Nobody answers for the devices; what is live stays so.
+/// Settings with timeouts of a day: no agent reports for the devices, and live attempts stay live.
 const SETTINGS: &[(&str, &str)] = &[
     ("MUSTER_OPERATIONS__SLOTS", "100"),
     ("MUSTER_OPERATIONS__ATTEMPT_TIMEOUT_S", "86400"),
@@ -182,8 +182,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("MUSTER_NODES__OFFLINE_AFTER_S", "86400"),
 ];
 
-/// How many write at a time, each starting a quarter of a second after the one before: so that one of them asks soon
-/// even if an answer never comes.
+/// Number of concurrent writers. Each starts a quarter of a second after the previous one, so that one of them sends a
+/// request soon even if a response never comes.
 const WRITERS: u32 = 4;
 
 /// Threads that write and look until they are dropped.
@@ -258,7 +258,7 @@ fn write(server: SocketAddr, over: &AtomicBool, acknowledge: &Sender<Observation
         if let Ok(answer) = call(server, "PATCH /api/devices/serial-00000-000", &labels)
             && answer.status == 200
         {
-            // Nobody may listen any more.
+            // The receiver may be gone.
             let _ = acknowledge.send(Observation { epoch: answer.epoch, at: now() });
         }
         thread::sleep(PAUSE);

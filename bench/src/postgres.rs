@@ -21,7 +21,7 @@ use tokio_postgres::{Client, NoTls, Statement, types::ToSql};
 const ROUNDS: usize = 3;
 const DRIVES: [Drive; 2] = [Drive { batch: 1, jobs: 20_000 }, Drive { batch: 100, jobs: 200_000 }];
 
-/// Whoever takes jobs and has them done.
+/// System under measurement, which accepts jobs and has them executed.
 enum Contender<'a> {
     Muster,
     Npm(&'a Node, Library),

@@ -20,7 +20,7 @@ pub(crate) fn since_epoch() -> Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// How long something keeps this thread's core busy; what else the machine does is not counted.
+/// Measures the CPU time that `work` takes on this thread; other load on the machine does not count.
 pub(crate) fn busy<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let begun = busy_so_far();
     let result = work();

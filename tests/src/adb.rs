@@ -37,7 +37,7 @@ impl AdbServer {
             let home = tempfile::tempdir().unwrap();
             let port = free_port();
             let mut server = Self { process: start(&home, port), home, port };
-            // Somebody else may have taken the port meanwhile.
+            // Another process may have taken the port meanwhile.
             if server.is_up() {
                 return server;
             }
@@ -106,7 +106,7 @@ impl AdbServer {
         path
     }
 
-    /// How often [`Self::program`] was run.
+    /// Number of times that [`Self::program`] was run.
     #[must_use]
     pub fn times_started(&self) -> usize {
         std::fs::read_to_string(self.home.path().join("started")).map_or(0, |text| text.lines().count())
@@ -138,7 +138,7 @@ impl Drop for AdbServer {
         if self.process.ended().is_none() {
             self.process.kill9();
         }
-        // One that a driver started in its place with `program` is nobody's child.
+        // Ask by protocol as well, because a server that a driver started in its place with `program` is not our child.
         self.ask("host:kill");
     }
 }
@@ -172,7 +172,7 @@ pub struct AdbDevice {
     shared: Arc<Shared>,
 }
 
-/// How a device behaves towards adb.
+/// Behaviour of a device towards adb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// It introduces itself: `device`.
@@ -183,7 +183,7 @@ pub enum Manner {
     Silent,
 }
 
-/// What the device's threads share.
+/// State that the device's threads share.
 #[derive(Debug)]
 struct Shared {
     version: u32,
@@ -235,7 +235,7 @@ impl AdbDevice {
         Self { port: Port::open(move |stream| Link::new(stream, Arc::clone(&device)).serve()), shared }
     }
 
-    /// Where it listens, which is what adb calls it.
+    /// Address that it listens on, which is also its name in adb.
     #[must_use]
     pub fn handle(&self) -> String {
         self.port.address().to_string()
@@ -252,7 +252,7 @@ impl AdbDevice {
         self.shared.props.lock().unwrap().insert(name.to_owned(), value.to_owned());
     }
 
-    /// What `screencap -p` gives.
+    /// Output of `screencap -p`.
     #[must_use]
     pub fn screen(&self) -> Vec<u8> {
         self.shared.screen.lock().unwrap().clone()
@@ -269,7 +269,7 @@ impl AdbDevice {
         self.shared.ran.lock().unwrap().clone()
     }
 
-    /// How many commands run until somebody closes them.
+    /// Number of running commands that only end when closed.
     #[must_use]
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::SeqCst)

@@ -13,7 +13,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// What an agent is started with.
+/// Options of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
     server: String,
@@ -172,7 +172,7 @@ impl Agent {
         self.setup.spool_in(self.directory.path())
     }
 
-    /// How it says it is.
+    /// Its status, as it reports it.
     #[must_use]
     pub fn status(&self) -> Value {
         self.get("/status").expect(200)
@@ -184,7 +184,7 @@ impl Agent {
         Client::new(self.status.clone(), None).get(target)
     }
 
-    /// What `muster agent aside` shows of its spool.
+    /// Entries of its spool that `muster agent aside` shows.
     #[must_use]
     pub fn aside(&self) -> Vec<Value> {
         let mut command = muster_command();
@@ -195,6 +195,6 @@ impl Agent {
 
 const SECRET: &str = "NODE_AGENT_SHARED_SECRET";
 
-/// Where the first line of an agent says that its status is.
+/// Text before the status address in the first line of an agent.
 const STATUS_BEFORE: &str = "status on http://";
 const STATUS_AFTER: &str = "/status";

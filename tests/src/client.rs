@@ -14,13 +14,13 @@ use std::{
     time::Duration,
 };
 
-/// Where the server listens now; all who hold it learn of a restart.
+/// Current address of the server; every clone sees the new one after a restart.
 #[derive(Clone, Debug)]
 pub struct Address(Arc<Mutex<SocketAddr>>);
 
-/// Somebody who calls the server, with or without a token.
+/// Client of the server, with or without a token.
 ///
-/// Of several servers on one store each request goes to the next one, whoever leads.
+/// With several servers on one store, each request goes to the next one, whichever leads.
 #[derive(Clone, Debug)]
 pub struct Client {
     addresses: Arc<[Address]>,
@@ -185,7 +185,7 @@ impl Client {
         EventStream::open(connection)
     }
 
-    /// Where the server is, as a URL; of several, all of them with commas between, as `--server` takes them.
+    /// URL of the server; of several servers, all URLs separated by commas, as `--server` takes them.
     #[must_use]
     pub fn url(&self) -> String {
         let urls: Vec<String> =
@@ -193,7 +193,7 @@ impl Client {
         urls.join(",")
     }
 
-    /// What it shows.
+    /// Its token.
     #[must_use]
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
@@ -461,7 +461,7 @@ impl EventStream {
     }
 }
 
-/// Where the first chunk's content stands, if it has come whole.
+/// Start and end of the first chunk's content, if it has arrived completely.
 fn chunk(raw: &[u8]) -> Option<(usize, usize)> {
     let end = raw.windows(2).position(|window| window == b"\r\n")?;
     let size = usize::from_str_radix(std::str::from_utf8(&raw[..end]).ok()?.trim(), 16).ok()?;

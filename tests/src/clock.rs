@@ -28,7 +28,7 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
-    /// How long that is ago.
+    /// Time since then.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()

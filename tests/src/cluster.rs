@@ -12,7 +12,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// What the servers of a cluster are started with.
+/// Options of a cluster's servers.
 #[derive(Clone, Debug)]
 pub struct ClusterSetup {
     url: String,
@@ -30,7 +30,7 @@ pub struct Cluster {
     shared: TempDir,
 }
 
-/// Who leads.
+/// The leader of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leader {
     /// Which of the servers.
@@ -39,7 +39,7 @@ pub struct Leader {
     pub epoch: u64,
 }
 
-/// What a server says about itself.
+/// Role of a server, as it reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It leads.
@@ -101,7 +101,7 @@ impl ClusterSetup {
 }
 
 impl Cluster {
-    /// Who leads, if anybody says so.
+    /// The leader, if a server reports that it leads.
     #[must_use]
     pub fn leader(&self) -> Option<Leader> {
         let standings = (0..self.servers.len()).map(|index| (index, self.standing(index)));
@@ -130,7 +130,7 @@ impl Cluster {
         })
     }
 
-    /// What one of the servers says about itself.
+    /// Role of one of the servers, as it reports it.
     #[must_use]
     pub fn standing(&self, index: usize) -> Standing {
         let client = self.servers[index].anonymous().with_patience(Duration::from_secs(2));
@@ -200,7 +200,7 @@ impl Cluster {
         SimWorker::at(&self.anonymous().url(), &self.servers[0].enrol_secret(), id, args)
     }
 
-    /// Where the database is.
+    /// URL of the database.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -212,7 +212,7 @@ impl Cluster {
         Database::postgres(&self.url)
     }
 
-    /// Where sessions write.
+    /// Directory that sessions write to.
     #[must_use]
     pub fn output(&self) -> PathBuf {
         self.shared.path().join("output")

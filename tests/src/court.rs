@@ -200,7 +200,7 @@ impl Court {
         names
     }
 
-    /// How many files lie in a directory.
+    /// Number of files in a directory.
     #[must_use]
     pub fn count(&self, place: &str) -> usize {
         self.names(place).len()
@@ -230,7 +230,7 @@ impl Court {
         })
     }
 
-    /// How a task ended.
+    /// Result of a task.
     #[must_use]
     pub fn result(&self, task: &Value) -> Value {
         self.file("state/results", task["id"].as_str().unwrap()).unwrap()
@@ -242,7 +242,7 @@ impl Court {
         String::from_utf8_lossy(&fs::read(self.log_path()).unwrap_or_default()).into_owned()
     }
 
-    /// What a process has printed since its last start.
+    /// Output of a process since its last start.
     #[must_use]
     pub fn stdout(&self, args: &[&str]) -> String {
         String::from_utf8_lossy(&fs::read(self.stdout_path(args)).unwrap_or_default()).into_owned()

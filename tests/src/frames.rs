@@ -1,4 +1,4 @@
-//! What must be true of the files and the tables of sessions that are complete.
+//! Checks on the files and the tables of completed sessions.
 
 use crate::{Database, muster_command, run};
 use serde_json::Value;

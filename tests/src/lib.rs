@@ -1,16 +1,15 @@
 //! End to end: the real binary, kill -9 included.
 //!
-//! What the tests share: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]), callers that
-//! speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a simulation worker
-//! ([`SimWorker`]), a pool worker ([`PoolWorker`]), nodes and workers that exist only here ([`FakeNode`], [`FakeSimWorker`],
-//! [`FakePoolWorker`]), the tables as
-//! any SQL client sees them ([`Database`], [`Postgres`]), and chance that can be repeated ([`Dice`]). For the drivers of the agent there
-//! are the real adb server ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]);
-//! for several servers on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), clocks that
-//! can be wrong ([`WallClock`]), disks that can be full ([`SmallDisk`]), and the load of a
-//! fleet with a ledger of all that was promised to it ([`load`]);
-//! for the court ([`Court`]) there are a Slack ([`Slack`]) and any other service ([`StandIn`]).
-//! Nothing here knows a crate of the server: the binary and what it writes are all there is.
+//! Shared code of the tests: a server on a directory of its own ([`Server`]), a gateway before it ([`Gateway`]),
+//! clients that speak plain HTTP ([`Client`]), users among them ([`Server::user`]), the agent of a PC ([`Agent`]), a
+//! simulation worker ([`SimWorker`]), a pool worker ([`PoolWorker`]), nodes and workers that exist only here
+//! ([`FakeNode`], [`FakeSimWorker`], [`FakePoolWorker`]), the tables as any SQL client sees them ([`Database`],
+//! [`Postgres`]), and repeatable random choices ([`Dice`]). For the drivers of the agent there are the real adb server
+//! ([`AdbServer`]) with a device for it ([`AdbDevice`]), and a vendor's program ([`VendorServer`]); for several servers
+//! on one database ([`Cluster`]) there is a network that can be cut ([`Network`]), clocks that can be wrong
+//! ([`WallClock`]), disks that can be full ([`SmallDisk`]), and the load of a fleet with a ledger of all that was
+//! acknowledged ([`load`]); for the court ([`Court`]) there are a Slack ([`Slack`]) and any other service
+//! ([`StandIn`]). Nothing here uses a crate of the server: the tests see only the binary and its output.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "a test that cannot go on has failed")]
 

@@ -39,7 +39,7 @@ pub struct Ledger {
     acked: Mutex<Acked>,
 }
 
-/// What was acknowledged.
+/// Everything that the server acknowledged.
 #[derive(Clone, Debug, Default)]
 pub struct Acked {
     /// Runs, by id.
@@ -56,7 +56,7 @@ pub struct Acked {
     pub sessions: Vec<String>,
 }
 
-/// What the callers should do.
+/// Phase of the load, which tells the clients what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Everything.
@@ -72,7 +72,7 @@ pub enum Phase {
 pub struct End<'l>(&'l Ledger);
 
 impl Ledger {
-    /// What the callers should do now.
+    /// Current phase.
     pub fn phase(&self) -> Phase {
         match self.phase.load(Ordering::SeqCst) {
             0 => Phase::Loading,
@@ -92,7 +92,7 @@ impl Ledger {
         End(self)
     }
 
-    /// What was acknowledged so far.
+    /// Everything acknowledged so far.
     pub fn acked(&self) -> MutexGuard<'_, Acked> {
         self.acked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +115,7 @@ impl Ledger {
         self.pulls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How much it was.
+    /// Summary of the acknowledged load.
     #[must_use]
     pub fn summary(&self) -> String {
         let acked = self.acked();
@@ -314,7 +314,7 @@ impl Claimer<'_> {
     }
 }
 
-/// Somebody who submits runs under a key, again until answered, and sometimes thinks better of it.
+/// Client that submits runs under a key, retries until it gets a response, and sometimes cancels.
 struct Submitter<'l> {
     name: &'static str,
     client: Client,

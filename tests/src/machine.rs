@@ -28,7 +28,7 @@ impl SmallDisk {
         mounted.status.success().then_some(Self { directory })
     }
 
-    /// Where it is.
+    /// Path of the disk.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()

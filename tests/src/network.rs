@@ -44,7 +44,7 @@ pub struct Network {
     places: BTreeMap<String, Place>,
 }
 
-/// Where a process of a network runs.
+/// Place in a network where a process runs.
 #[derive(Clone, Debug)]
 pub struct Place {
     namespace: String,

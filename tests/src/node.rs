@@ -119,7 +119,7 @@ impl FakeNode {
         self.devices.iter().map(device).collect()
     }
 
-    /// Who it calls.
+    /// Client with which it calls the server.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -129,7 +129,7 @@ impl FakeNode {
 /// An event in the making; its fields can be changed before it is sent.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What stands beside `payload`.
+    /// Id of the event, beside `payload`.
     pub id: String,
     /// Which of the six.
     pub kind: &'static str,

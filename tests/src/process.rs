@@ -18,7 +18,7 @@ pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
-    /// What its log must not contain.
+    /// Text that its log must not contain.
     pub(crate) unlogged: Option<String>,
 }
 
@@ -127,7 +127,7 @@ macro_rules! runs_as_a_process {
 
 runs_as_a_process!(crate::Agent, crate::Gateway, crate::PoolWorker, crate::Server, crate::SimWorker);
 
-/// How a command ended, and what it said.
+/// Exit code and output of a command that has ended.
 #[derive(Debug)]
 pub struct Ended {
     /// The exit code.
@@ -152,7 +152,7 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Ended {
 pub fn output_with(command: &mut Command, input: &[u8]) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One that does not read to the end says why itself.
+    // A command that does not read to the end reports the reason itself.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }

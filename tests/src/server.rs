@@ -15,12 +15,12 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// What a server is started with.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSetup {
     settings: Vec<(String, String)>,
     args: Vec<String>,
-    /// What it is told to listen on.
+    /// Address to listen on.
     listen: String,
     has_fixed_port: bool,
     place: Option<Place>,
@@ -173,7 +173,7 @@ impl Server {
         self.setup.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
@@ -235,7 +235,7 @@ impl Server {
         run(&mut self.client_command(args))
     }
 
-    /// What it was given, else what it made.
+    /// Secret from the settings, else the one that the server generated.
     fn secret(&self, variable: &str, file: &str) -> String {
         let given = self.setup.settings.iter().find(|(name, _)| name == variable);
         let made = || std::fs::read_to_string(self.data().join(file)).unwrap();
@@ -291,7 +291,7 @@ impl Server {
         self.admin().get(&format!("/api/devices/{id}")).expect(200)
     }
 
-    /// What was entered of a row, as (attempt, type).
+    /// History of a row, as (attempt, type).
     #[must_use]
     pub fn history(&self, row: &str) -> Vec<(u64, String)> {
         let answer = self.admin().get(&format!("/api/task_devices/{row}/history")).expect(200);
@@ -301,7 +301,7 @@ impl Server {
         answer["history"].as_array().unwrap().iter().map(station).collect()
     }
 
-    /// Why something is not running: the code.
+    /// Code of the reason that something is not running.
     #[must_use]
     pub fn why(&self, kind: &str, id: &str) -> String {
         let answer = self.admin().get(&format!("/api/explain/{kind}/{id}")).expect(200);
@@ -330,7 +330,7 @@ impl Server {
     }
 }
 
-/// What a server says before its address, once it listens.
+/// Text before the address in the line that a server prints once it listens.
 const LISTENING: &str = "listening on http://";
 
 /// Loopback addresses that were given to servers with a fixed port.
@@ -397,7 +397,7 @@ impl Gateway {
         Client::new(self.address.clone(), None)
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub fn address(&self) -> Address {
         self.address.clone()

@@ -95,7 +95,7 @@ pub struct Visit {
     pub body: Vec<u8>,
 }
 
-/// What a request is answered.
+/// Response to a request.
 #[derive(Clone, Debug)]
 pub struct Reply {
     status: u16,
@@ -110,7 +110,7 @@ impl StandIn {
         Self { port: Port::open(move |stream| answer_visits(&stream, &answer)) }
     }
 
-    /// Where it is.
+    /// URL of the service.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.port.address())
@@ -197,7 +197,7 @@ fn read_visit(reader: &mut impl BufRead) -> Option<Visit> {
     Some(visit)
 }
 
-/// Nobody may be there any more to read it.
+/// Writes a response; the caller may have closed the connection.
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> Option<()> {
     if reply.status == 0 {
         return None;
@@ -224,11 +224,11 @@ pub struct SlackPost {
     pub id: String,
     /// The task it belongs to, as the metadata has it.
     pub task: Option<String>,
-    /// Where it was posted.
+    /// Channel of the post.
     pub channel: String,
     /// The thread that it was posted into.
     pub thread_ts: Option<String>,
-    /// What people read.
+    /// Text that people read.
     pub text: String,
     /// Its own name.
     pub ts: String,
@@ -253,7 +253,7 @@ impl Slack {
         Self { stand_in, workspace }
     }
 
-    /// Where it is, as `base_url` of an envoy.
+    /// URL of the service, as `base_url` of an envoy.
     #[must_use]
     pub fn url(&self) -> String {
         format!("{}/api", self.stand_in.url())
@@ -276,7 +276,7 @@ impl Slack {
         self.posts().into_iter().filter(|post| post.task.as_deref() == Some(task)).collect()
     }
 
-    /// How many were taken.
+    /// Number of accepted posts.
     #[must_use]
     pub fn count(&self) -> usize {
         self.workspace.lock().unwrap().posts.len()
@@ -344,7 +344,7 @@ pub struct VendorServer {
     shared: Arc<Seen>,
 }
 
-/// What a request gets.
+/// Response to a request.
 #[derive(Clone, Debug)]
 pub enum VendorReply {
     /// This text.
@@ -383,7 +383,7 @@ impl VendorServer {
         Self { port, shared }
     }
 
-    /// Where it is.
+    /// URL of the server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("ws://{}", self.port.address())
@@ -395,13 +395,13 @@ impl VendorServer {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// How many connections it took.
+    /// Number of connections accepted so far.
     #[must_use]
     pub fn opened(&self) -> usize {
         self.shared.opened.load(Ordering::SeqCst)
     }
 
-    /// How many connections are open.
+    /// Number of open connections.
     #[must_use]
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)

@@ -93,7 +93,7 @@ pub struct PoolWorker {
     args: Vec<String>,
 }
 
-/// What stays the same over all starts of a pool worker.
+/// Options that stay the same over all starts of a pool worker.
 #[derive(Debug)]
 struct PoolWorkerSetup {
     directory: PathBuf,
@@ -142,7 +142,7 @@ impl PoolWorker {
         self.setup.directory.join("key")
     }
 
-    /// What was set aside.
+    /// Entries that were set aside.
     #[must_use]
     pub fn aside(&self) -> Value {
         let mut command = muster_command();
@@ -191,7 +191,7 @@ impl FakePoolWorker {
         encode(&self.key)
     }
 
-    /// Whoever owns it.
+    /// Client of its owner.
     #[must_use]
     pub fn owner(&self) -> &Client {
         &self.owner

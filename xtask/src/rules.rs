@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         println!("warning: {warning}");
     }
     if verbose {
-        // Whoever reads only the head of the list has seen enough.
+        // The reader may close the pipe after the head of the list; that is no error.
         let _ = io::stdout().write_all(coverage.listing().as_bytes());
     }
     let missing = coverage.missing();

@@ -15,7 +15,7 @@ pub(crate) struct Source {
 
 /// Reads every Rust file that git tracks or would track.
 ///
-/// Where there is no git, or only the files were copied, the directories are walked instead.
+/// Without git, or if only the files were copied, it walks the directories instead.
 pub(crate) fn rust_files() -> Result<Vec<Source>, Failure> {
     let mut paths = if process::answers(&mut git(&["rev-parse", "--git-dir"])) {
         listed_by_git()?

@@ -48,7 +48,8 @@ usage: cargo xtask end-to-end
 Runs the tests of the release binary from end to end. They need what `./test` installs.
 MUSTER_BIN names another binary.";
 
-/// What is compiled for tests: the benchmarks have none, and planted bugs are compiled in, though switched off.
+/// Arguments that select what is compiled for tests: not the benchmarks, which have no tests, but the planted bugs,
+/// which stay switched off.
 const EVERYTHING: &[&str] =
     &["--workspace", "--exclude", "muster-bench", "--features", "muster-faultsim/mutants"];
 

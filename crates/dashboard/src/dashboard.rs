@@ -50,7 +50,7 @@ impl Dashboard {
         while lead.wait_for(|lead| matches!(lead, Lead::Here { .. })).await.is_ok() {
             let ended = self.follow_term(&mut counted).await;
             tracing::debug!(error = %ended, "the feed is no more counted");
-            // Whoever leads no more may not have said so yet.
+            // A server that has lost the leadership may not have reported it yet.
             tokio::time::sleep(PAUSE).await;
         }
     }

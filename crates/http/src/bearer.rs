@@ -7,14 +7,14 @@ use muster_model::Name;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// Whoever a valid token belongs to.
+/// Owner of a valid token.
 #[derive(Clone, Debug)]
 pub(crate) enum Bearer {
-    /// A user, or whoever has the admin token.
+    /// A user, or the holder of the admin token.
     User(Identity),
     /// A node, by the shared secret or its own.
     Node(Node),
-    /// Somebody who may enrol simulation workers (S1).
+    /// A caller that may enrol simulation workers (S1).
     Enroller,
     /// A simulation worker, by its token (S1).
     Renderer(Name),

@@ -17,7 +17,7 @@ pub struct JsonBody(pub Value);
 pub struct JsonBytes {
     /// The bytes; valid JSON, UTF-8, without ambiguous keys.
     pub bytes: Bytes,
-    /// What they say.
+    /// The value they contain.
     pub value: Value,
 }
 

@@ -16,7 +16,7 @@ use axum::{
 use muster_model::{Actor, Name, Role};
 use std::sync::Arc;
 
-/// Somebody who showed a valid token.
+/// Caller that presented a valid token.
 #[derive(Clone, Debug)]
 pub enum Caller {
     /// A node, by the shared secret or its own.
@@ -148,7 +148,7 @@ impl FromRequestParts<HttpState> for Caller {
     }
 }
 
-/// Somebody who showed the enrolment secret.
+/// Caller that presented the enrolment secret.
 #[derive(Clone, Copy, Debug)]
 pub struct Enroller;
 

@@ -117,7 +117,7 @@ impl Subscription {
     async fn resume(&mut self, seq: u64) -> Result<(), Problem> {
         let newest = self.seq;
         if seq > newest && !self.http.coordinator.is_ready() {
-            // Who leads may know of more.
+            // The leader may have newer events.
             return Err(refusal(&FeedError::Closed));
         }
         if seq > newest {

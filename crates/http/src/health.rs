@@ -65,7 +65,7 @@ async fn metrics(_: Scraper, State(http): State<HttpState>) -> impl IntoResponse
     )
 }
 
-/// Somebody who may read the counts (I7).
+/// Caller that may read the metrics (I7).
 struct Scraper;
 
 impl FromRequestParts<HttpState> for Scraper {

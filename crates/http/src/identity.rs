@@ -48,7 +48,7 @@ impl Identity {
         Ok(Self { reason: reason(parts)?, ..self })
     }
 
-    /// Whoever shows the admin token.
+    /// Identity of a caller with the admin token.
     pub(crate) fn admin() -> Self {
         let roles = Roles::NONE.with(Role::Admin);
         Self { id: UserId(0), name: ADMIN_NAME.into(), roles, login: None, key: None, reason: None }
@@ -84,7 +84,7 @@ impl Identity {
 
     fn of_key(http: &HttpState, key: &ApiKeyRecord) -> Option<Self> {
         let user = if key.user == UserId(0) { Self::admin() } else { Self::in_service(http, key.user)? };
-        // What ADMIN implies can be a scope too.
+        // A scope may also be a role that ADMIN implies.
         let within = |scopes: Roles| scopes.iter().filter(|role| user.roles.allows(*role)).collect();
         let roles = key.scopes.map_or(user.roles, within);
         Some(Self { roles, key: Some(key.id), ..user })
@@ -117,7 +117,7 @@ impl KeyUse {
         }
         let (this, coordinator, key) = (self.clone(), coordinator.clone(), key.id);
         tokio::spawn(async move {
-            // What fails is done by the next use.
+            // No retry on failure: the next use of the key touches it again.
             let _ = coordinator.ask(TouchKey { key }).await;
             this.touching(|touching| touching.remove(&key));
         });

@@ -29,7 +29,7 @@ pub struct Claims {
 pub struct Signer(Hmac<Sha256>);
 
 impl Claims {
-    /// What the newest token of a login says.
+    /// Claims of a login's newest token.
     ///
     /// Seconds are rounded up: a token may outlive its login by a part of one, and then the login decides.
     #[must_use]

@@ -65,7 +65,7 @@ fn changing(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [put, post, delete, patch].into_iter().flatten()
 }
 
-/// Whoever is called to account for an act may say why (I7).
+/// Adds the reason parameter to operations whose caller is held accountable: an operator or a user (I7).
 fn take_reason(operation: &mut Operation) {
     let accountable = ["operator", "user"].map(|name| SecurityRequirement::new(name, [""; 0]));
     let is_accountable = operation.security.iter().flatten().any(|needed| accountable.contains(needed));

@@ -72,7 +72,7 @@ impl Params {
         word.map(Some).ok_or_else(|| Problem::unprocessable(key, &detail()))
     }
 
-    /// Where a page of a list begins (`after`) and how long it may be (`limit`, 1 to 1000, else 100).
+    /// Reads the start (`after`) and the maximum length (`limit`, 1 to 1000, default 100) of a page of a list.
     pub fn cursor(&self) -> Result<Cursor, Problem> {
         let limit = self.opt_integer_in("limit", 1..=1000)?.unwrap_or(100);
         let limit = u32::try_from(limit).expect("checked to be at most 1000");

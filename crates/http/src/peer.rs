@@ -19,8 +19,8 @@ impl Peer {
         Self(Some(address.to_canonical()))
     }
 
-    /// Who stands behind this address. The last entry of `X-Forwarded-For` is the one that the proxy itself wrote; those
-    /// before it are whatever the caller sent.
+    /// Address of the caller behind a trusted proxy, else this address. The last entry of `X-Forwarded-For` is the one
+    /// that the proxy itself wrote; those before it are whatever the caller sent.
     fn behind(self, headers: &HeaderMap, proxies: &[IpAddr]) -> Self {
         let is_proxy =
             self.0.is_some_and(|address| proxies.iter().any(|proxy| proxy.to_canonical() == address));

@@ -79,7 +79,7 @@ const NAME: &str = "Muster-Reason";
 /// More than a line of a log should have.
 const CHARS_MAX: usize = 500;
 
-/// What [`decode`] and [`check`] take: characters of one to four bytes of UTF-8, those apart that are not seen.
+/// Values that [`decode`] and [`check`] accept: characters of one to four bytes of UTF-8, except invisible ones.
 const PATTERN: &str = concat!(
     r"^(?:[ -$&-~]|%[2-6][0-9A-Fa-f]|%7[0-9A-Ea-e]|%[Cc]2%[ABab][0-9A-Fa-f]",
     r"|(?:%[Cc][3-9A-Fa-f]|%[Dd][0-9A-Fa-f]|%[Ee]0%[ABab][0-9A-Fa-f]|%[Ee][Dd]%[89][0-9A-Fa-f]",

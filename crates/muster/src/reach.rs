@@ -99,7 +99,7 @@ impl Reason {
         self.reason.as_deref()
     }
 
-    /// One that was asked for on a screen.
+    /// Wraps a reason that was entered on a screen.
     pub(crate) fn because(reason: &str) -> Self {
         Self { reason: Some(reason.to_owned()) }
     }

@@ -114,7 +114,7 @@ impl Secrets {
             return Err(SecretError::Same);
         }
         let forwarding = match vault {
-            // Whoever has its data to itself passes nothing on.
+            // A server that has its data to itself forwards no requests.
             Vault::Files(_) => Secret::new(),
             Vault::Shared(_) => find(FORWARDING)?,
         };

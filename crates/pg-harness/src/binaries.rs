@@ -1,4 +1,4 @@
-//! Where PostgreSQL's programs are, and as whom they run.
+//! Location of PostgreSQL's programs, and the user that runs them.
 
 use std::{
     ffi::OsString,

@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-/// Where a server is to live.
+/// Location of a server: directory, network namespace and address.
 #[derive(Clone, Debug, Default)]
 pub struct Lodging {
     /// The directory that its own is made in, such as a small disk; `None`: that for temporary files.
@@ -232,7 +232,7 @@ const SUPERUSER: &str = "postgres";
 const USER: &str = "muster";
 const PASSWORD: &str = "a-long-secret";
 
-/// Whoever reaches the socket is trusted: its directory belongs to the test. By the network a password is asked for.
+/// Connections over the socket are trusted, because its directory belongs to the test; the network requires a password.
 const ACCESS: &str = "local all all trust\n\
     local replication all trust\n\
     host all all all scram-sha-256\n\

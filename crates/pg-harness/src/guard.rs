@@ -1,4 +1,4 @@
-//! What outlives a test that is killed, to clean up after it.
+//! Guard process that outlives a killed test and cleans up after it.
 
 use crate::binaries::Binaries;
 use std::{

@@ -84,7 +84,7 @@ impl Link {
         self.with_pipe(self.opened, |_| ())
     }
 
-    /// What a service sends, and whether it goes on until closed; nothing where there is no such service.
+    /// Starts a service: its output, and true if it continues until closed; `None` if there is no such service.
     fn start(&self, service: &str) -> Option<(Vec<u8>, bool)> {
         let (name, script) = service.split_once(':')?;
         let run = || run(&self.device, script);
@@ -216,16 +216,16 @@ impl Message {
     }
 }
 
-/// What this device announces that it takes in one message.
+/// Maximum size of one message, as this device announces it.
 const LENGTH_MAX: u32 = 256 * 1024;
 
-/// What a script printed, and how it ended.
+/// Output of a script, and its exit code.
 #[derive(Debug, Default)]
 struct Output {
-    /// What it printed, in order: `STDOUT` or `STDERR`, and the bytes.
+    /// The output, in order: `STDOUT` or `STDERR`, and the bytes.
     printed: Vec<(u8, Vec<u8>)>,
     code: u8,
-    /// It runs until somebody closes it.
+    /// It runs until it is closed.
     is_endless: bool,
 }
 

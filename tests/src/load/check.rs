@@ -1,4 +1,4 @@
-//! What must be true after every restart.
+//! Checks to make after every restart.
 
 use super::{Acked, Ledger};
 use crate::{Client, Database, Event, Request};

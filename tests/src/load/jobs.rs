@@ -61,7 +61,7 @@ pub fn check_all(database: &Database, ledger: &Ledger) {
     assert_eq!(ledger.acked().jobs.len() as i64, jobs, "a repeat under the same key makes no second job");
 }
 
-/// How many jobs have not ended.
+/// Number of jobs that have not ended.
 #[must_use]
 pub fn open(database: &Database) -> i64 {
     database.count("SELECT count(*) FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id WHERE e.id IS NULL")

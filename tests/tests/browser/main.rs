@@ -52,7 +52,7 @@ specs! {
     pictures on Stage::new().many_devices().frames().pool();
 }
 
-/// What the pages compute without a page: layouts, filters, receipts, texts.
+/// Runs the JavaScript tests of code that needs no page: layouts, filters, receipts, texts.
 #[test]
 fn modules() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/dashboard");

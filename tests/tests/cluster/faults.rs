@@ -260,8 +260,8 @@ const LEASE: (&str, &str) = ("MUSTER_LEADERSHIP__LEASE_MS", "6000");
 /// Short, so that silence is noticed soon.
 const SETTINGS: [(&str, &str); 1] = [("MUSTER_LEADERSHIP__LEASE_MS", "1500")];
 
-/// What is sent between two places that are cut off from each other is dropped without a word, each way; all others
-/// hear each other as before, and so do those two once it is mended.
+/// A cut silently drops the traffic between two places, each way; all others still reach each other, and so do those
+/// two once it is repaired.
 #[test]
 fn a_cut_drops_what_passes_between_two() {
     in_own_network(|| {
@@ -278,7 +278,7 @@ fn a_cut_drops_what_passes_between_two() {
     });
 }
 
-/// How curl ends that asks for a page from somewhere.
+/// Exit code of a curl that requests a URL from a place.
 fn curl(from: &Place, url: &str) -> i32 {
     let mut curl = from.command(Path::new("curl"));
     let output = curl.args(["--silent", "--show-error", "--max-time", "2", url]).output().unwrap();
@@ -333,7 +333,7 @@ fn submit(cluster: &Cluster, key: &str) {
     assert!(cluster.admin().insist(&request).is_success());
 }
 
-/// What day it is where a server is, such as `Mon, 16 Nov`.
+/// Date on the clock of a server, such as `Mon, 16 Nov`.
 fn day_of(cluster: &Cluster, index: usize) -> String {
     let answer = cluster.only(index).get("/healthz");
     answer.header("date").unwrap()[..11].to_owned()

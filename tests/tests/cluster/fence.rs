@@ -21,9 +21,9 @@ pub(crate) struct Fence {
 #[derive(Debug)]
 struct Commit {
     epoch: u64,
-    /// Who led then, as the database knew it.
+    /// Leader at that time, as the database knew it.
     node: String,
-    /// The process of the database that did it. A term has one after the other, if somebody ends its session.
+    /// Database process that made the commit. A term has several, one after the other, if its session is ended.
     backend: String,
 }
 
@@ -53,7 +53,7 @@ impl Fence {
         }
     }
 
-    /// How many commits there were, and in how many epochs.
+    /// Number of commits, and of their epochs.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let commits = self.commits();
         let mut epochs: Vec<u64> = commits.iter().map(|commit| commit.epoch).collect();
@@ -105,7 +105,7 @@ const WATCH: &str = "
     GRANT USAGE ON SCHEMA audit TO PUBLIC;
     GRANT SELECT ON audit.commits TO PUBLIC;";
 
-/// What callers were answered, with the keys they had used.
+/// Responses to callers, with the keys they had used.
 #[derive(Default)]
 struct Answers {
     next: AtomicU64,
@@ -190,7 +190,7 @@ impl Answers {
     }
 }
 
-/// What was taken is there once, under its id; what was refused may be there, but once as well.
+/// Every accepted run exists once, under its id; a rejected one may exist, but at most once.
 fn every_answer_is_true(cluster: &Cluster, answers: &Answers) {
     let rows = cluster.database().rows("SELECT id, title FROM tasks");
     let titles: BTreeSet<&String> = rows.iter().map(|row| &row[1]).collect();

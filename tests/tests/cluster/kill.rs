@@ -199,7 +199,7 @@ impl World {
         work_off("something ends", || u64::from(!self.is_idle()), || self.ended().unsigned_abs());
     }
 
-    /// How much has ended.
+    /// Number of things that have ended.
     fn ended(&self) -> i64 {
         let database = self.cluster.database();
         ENDED.iter().map(|sql| database.count(sql)).sum()
@@ -251,7 +251,7 @@ const ENDED: [&str; 4] = [
     "SELECT count(*) FROM sim_tasks WHERE status = 'completed'",
 ];
 
-/// What is left to do, to be shown when nobody does it.
+/// Queries for the work that is left, to be shown if it makes no progress.
 const OPEN: [&str; 5] = [
     "SELECT id, queue, status, schedule_id, task_count FROM tasks WHERE open = 1 LIMIT 20",
     "SELECT id, pc_id, device_id, status, attempt, lease_kind FROM task_devices
@@ -262,7 +262,7 @@ const OPEN: [&str; 5] = [
     "SELECT * FROM sim_quarantine WHERE moved = 0 LIMIT 20",
 ];
 
-/// What the load's runs ask for.
+/// Workflow of the load's runs.
 const WORKFLOW: &str = r#"timeoutMs = 20000
 
 [[steps]]

@@ -101,7 +101,7 @@ impl Realm {
         assert_eq!(thread["thread_ts"], thread_ts);
     }
 
-    /// How many runs, sessions and jobs the server has.
+    /// Number of runs, sessions and jobs on the server.
     fn counts(&self) -> [i64; 3] {
         ["tasks", "sim_sessions", "pool_jobs"]
             .map(|table| self.server.database().count(&format!("SELECT count(*) FROM {table}")))

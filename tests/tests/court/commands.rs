@@ -174,7 +174,7 @@ fn a_role_has_one_holder() {
         assert_eq!(refused.code, 4, "{args:?}");
         assert!(refused.stderr.contains("the king of this court is running already, as process"));
     }
-    // What was refused as a whole holds nothing.
+    // A start that was rejected as a whole holds no role.
     for args in [&["envoy"][..], &["chamberlain"], &["sentinel"], &["general", "slow"]] {
         court.start(args);
         assert_eq!(court.output(args).code, 4, "{args:?}");

@@ -45,7 +45,7 @@ impl Target {
         work_off("something is over", left, done);
     }
 
-    /// What a soldier found in its task's file, of the task that an event became.
+    /// Content of the task file that a soldier found, for the task of an event.
     fn seen(&self, event: &str) -> Vec<u8> {
         let task = self.court.finished(event);
         fs::read(self.court.path("seen").join(task["id"].as_str().unwrap())).unwrap()
@@ -187,7 +187,7 @@ const CARRY: &str = r#"cp "$MUSTER_TASK_PATH" "seen/$MUSTER_TASK_ID"
 echo "{\"task_id\": \"$MUSTER_TASK_ID\", \"status\": \"success\", \"summary\": \"\"}" >"$MUSTER_RESULT_PATH.part"
 mv "$MUSTER_RESULT_PATH.part" "$MUSTER_RESULT_PATH"
 "#;
-/// Where things lie that are under way, and where they lie that are over.
+/// Directories of work in progress, then those of finished work.
 const OPEN: [&str; 5] = [
     "queue/events/pending",
     "queue/events/dispatched",
@@ -210,7 +210,7 @@ fn results() {
         // A third of all for each member, each value for a third of the members: soldiers take their time.
         for raw in raws().iter().skip(nth % 3).step_by(3) {
             let value = String::from_utf8(words::with(&plain, member, raw)).unwrap();
-            // What does not fit in an event is told to the soldier in a word.
+            // A value that does not fit in an event is passed to the soldier by name.
             let short = if value.len() > 500_000 { json!({"large": member}) } else { json!({"raw": value}) };
             let mut event = words::event(&format!("evt-{}", events.len()));
             (event["type"], event["payload"]) = (json!("hostile.answer"), short);
@@ -314,7 +314,7 @@ else:
 #[test]
 fn answers() {
     let mut target = Target::open();
-    // What an argument can hold: no NUL.
+    // Only texts that an argument can hold: without NUL.
     for hostile in words::TEXTS.iter().filter(|text| !text.contains('\0')) {
         let result = json!({"status": "needs_human", "summary": "", "question": hostile});
         let payload = json!({"raw": result.to_string()});
@@ -512,7 +512,7 @@ fn names() -> Vec<Vec<u8>> {
     names
 }
 
-/// What is no plain file.
+/// Creates entries that are no plain files.
 fn strange(directory: &Path, prefix: &str) {
     let path = |name: &str| directory.join(format!("{prefix}{name}.json"));
     symlink("/etc/passwd", path("passwd")).unwrap();

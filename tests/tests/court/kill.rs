@@ -42,7 +42,7 @@ const BACKLOG_MAX: usize = 120;
 struct Palace {
     court: Court,
     slack: Slack,
-    /// How many events there are, and which are questions that were answered.
+    /// Number of events, and the questions that were answered.
     handed_in: u64,
     answered: BTreeSet<String>,
     is_whole: bool,
@@ -135,7 +135,7 @@ impl Palace {
         }
     }
 
-    /// What soldiers wrote down.
+    /// Lines that soldiers wrote.
     fn lines(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.court.path("marks/lines")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -201,7 +201,7 @@ const GENERALS: [(&str, &[&str]); 3] = [
     ("hard", &["hard.fail", "hard.stumble", "hard.work", "hard.slow"]),
     ("unsure", &["unsure.ask", "unsure.work", "unsure.stumble", "unsure.work2"]),
 ];
-/// Where nothing lies at the end.
+/// Directories that must be empty at the end.
 const OPEN: [&str; 7] = [
     "queue/events/pending",
     "queue/events/dispatched",
@@ -370,7 +370,7 @@ fn each_message_is_due_once(palace: &Palace, tasks: &Files, messages: &Files) {
     assert!(due.is_empty(), "never said: {due:?}");
 }
 
-/// How many attempts were followed by one that cost a retry; those that ended with their general cost none.
+/// Number of attempts followed by one that cost a retry; those that ended with their general cost none.
 fn retries(task: &Value) -> usize {
     let attempts = task["attempts"].as_array().unwrap();
     let last = attempts.len() - 1;

@@ -131,7 +131,7 @@ fn odd_values() -> Vec<Value> {
     ]
 }
 
-/// What the package makes of the documents.
+/// Verdicts of the package on the documents.
 fn judged_by_python(cases: &[Case]) -> Vec<bool> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/schema_judge.py");
     let mut command = Command::new(venv().join("bin/python"));

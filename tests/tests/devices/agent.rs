@@ -43,12 +43,12 @@ fn ended(server: &Server, run: &str) -> Value {
     })
 }
 
-/// How many rows of a run ended well and badly.
+/// Number of completed and of failed rows of a run.
 fn counts(run: &Value) -> (u64, u64) {
     (run["counts"]["completed"].as_u64().unwrap(), run["counts"]["failed"].as_u64().unwrap())
 }
 
-/// What a server entered of a row's events, in order: `task_started`, `PREFLIGHT running`, …
+/// Events that a server recorded for a row, in order: `task_started`, `PREFLIGHT running`, …
 fn told(server: &Server, row: &str) -> Vec<String> {
     let sql = format!("SELECT body FROM node_events WHERE task_id = '{row}' ORDER BY id");
     let bodies = server.database().column(&sql);
@@ -78,7 +78,7 @@ fn shown(event: &Value) -> String {
     }
 }
 
-/// How often a text stands in the newest segment of an agent's spool: written there it survives any death.
+/// Number of occurrences of a text in the newest segment of an agent's spool: written there it survives any crash.
 fn on_disk(agent: &Agent, text: &str) -> usize {
     let bytes = fs::read(newest_segment(&agent.spool())).unwrap();
     String::from_utf8_lossy(&bytes).matches(text).count()
@@ -98,7 +98,7 @@ pub(crate) struct Backend {
 
 #[derive(Default)]
 struct Shared {
-    /// What the next pull is answered.
+    /// Jobs for the next pull.
     offered: Mutex<Vec<Value>>,
     news: Condvar,
     heard: Mutex<Vec<Heard>>,
@@ -134,7 +134,7 @@ impl Backend {
         self.shared.news.notify_all();
     }
 
-    /// How many jobs nobody has asked for yet.
+    /// Number of jobs that no pull has fetched yet.
     pub(crate) fn left(&self) -> usize {
         self.shared.offered.lock().unwrap().len()
     }

@@ -39,7 +39,7 @@ impl Scene {
         Self { server, node, job }
     }
 
-    /// What the node says when it wants to upload so many bytes.
+    /// Request of the node to upload so many bytes.
     fn request(&self, size: usize) -> Value {
         self.node.upload_request(&self.job, size)
     }
@@ -64,7 +64,7 @@ impl Scene {
         put(&self.server.anonymous(), &offer.target, content)
     }
 
-    /// How far an upload is: bytes, and whether that is all.
+    /// Progress of an upload: bytes, and true if it is complete.
     fn progress(&self, offer: &Offer) -> (u64, bool) {
         let answer = self.server.anonymous().send(Request::new("HEAD", &offer.target));
         assert_eq!(answer.status, 200);

@@ -120,7 +120,7 @@ impl Lab {
         self.server.database().count(OPEN_RUNS)
     }
 
-    /// What the programs wrote down: `begin TASK ATTEMPT DEVICE`, or `two on DEVICE`.
+    /// Lines that the programs wrote: `begin TASK ATTEMPT DEVICE`, or `two on DEVICE`.
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.directory.path().join("lines")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -274,7 +274,7 @@ fn told(lab: &Lab) -> BTreeMap<Attempt, Vec<String>> {
     told
 }
 
-/// What the programs wrote down; an attempt is executed once, a device runs one at a time.
+/// Attempts that the programs wrote down; each is executed once, and a device runs one at a time.
 fn begun(lab: &Lab) -> BTreeSet<Attempt> {
     let mut begun = BTreeSet::new();
     for line in lab.lines() {

@@ -191,7 +191,7 @@ fn life(server: &Server) -> Vec<String> {
     words.collect()
 }
 
-/// What was entered of the node, but for a silence that may have begun meanwhile.
+/// History of the node, without a silence that may have begun meanwhile.
 fn before_it_fell_silent(server: &Server) -> Vec<String> {
     life(server).into_iter().skip_while(|word| word == "offline").collect()
 }

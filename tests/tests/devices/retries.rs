@@ -1,4 +1,4 @@
-//! What failed, and once more: Q15, Q11.
+//! Retries of failed rows: Q15, Q11.
 
 use crate::run;
 use muster_tests::{Event, FakeNode, Request, Server};

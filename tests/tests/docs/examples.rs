@@ -141,12 +141,12 @@ impl Example {
         self.process.start_again(python(server, &self.directory, &self.name, &self.arguments));
     }
 
-    /// What it printed, over all its lives.
+    /// Its output, over all its starts.
     fn said(&self) -> String {
         self.process.log()
     }
 
-    /// How many files of a kind it keeps.
+    /// Number of files with an ending that it keeps in a directory.
     fn files(&self, directory: &str, ending: &str) -> usize {
         let listed = fs::read_dir(self.directory.path().join(directory)).into_iter().flatten();
         listed.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(ending)).count()

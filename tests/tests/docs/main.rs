@@ -1,6 +1,6 @@
 //! The documentation, executed: what a page tells people to type is typed, and what it says they see is looked for.
 //!
-//! How a page is written so that it can be run stands in `docs/workers/README.md`; [`shell`] runs it.
+//! The rules for pages that can be run are in `docs/workers/README.md`; [`shell`] runs them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod examples;
@@ -40,15 +40,15 @@ const NOT_OURS: [&str; 2] = ["target", "node_modules"];
 /// A page, taken apart.
 #[derive(Debug)]
 pub(crate) struct Page {
-    /// Where it lies, from the root of the repository.
+    /// Path from the root of the repository.
     pub(crate) path: PathBuf,
-    /// What stands between fences.
+    /// Fenced blocks.
     pub(crate) blocks: Vec<Block>,
     /// Everything else, as (number, line).
     pub(crate) prose: Vec<(usize, String)>,
 }
 
-/// What stands between fences.
+/// Fenced block of a page.
 #[derive(Debug)]
 pub(crate) struct Block {
     /// The number of its first line.
@@ -100,7 +100,7 @@ impl Page {
         anchors
     }
 
-    /// Where its links lead, as (line, target).
+    /// Links of the page, as (line, target).
     pub(crate) fn links(&self) -> Vec<(usize, String)> {
         let mut links = Vec::new();
         for (number, line) in &self.prose {
@@ -112,7 +112,7 @@ impl Page {
         links
     }
 
-    /// What stands between backticks outside of blocks, as (line, words).
+    /// Code spans outside of blocks, as (line, words).
     pub(crate) fn code_spans(&self) -> Vec<(usize, String)> {
         let spans = |(number, line): &(usize, String)| -> Vec<(usize, String)> {
             line.split('`').skip(1).step_by(2).map(|span| (*number, span.to_owned())).collect()

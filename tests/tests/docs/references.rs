@@ -26,7 +26,7 @@ fn no_command_is_stale() {
     assert!(stale.is_empty(), "{}", stale.join("\n"));
 }
 
-/// What the binary says of itself, asked for once each.
+/// Help pages of the binary, each requested once.
 #[derive(Default)]
 struct Manual {
     pages: BTreeMap<Vec<String>, String>,
@@ -207,7 +207,7 @@ fn is_assignment(line: &str) -> bool {
 
 const DEFAULTS: &str = "crates/muster/default.toml";
 
-/// What stands after a dot and makes a file of it, as in `leadership.rs`.
+/// Endings after a dot that make a word a file, as in `leadership.rs`, and not a key.
 const NO_KEYS: [&str; 5] = ["", "rs", "md", "toml", "mjs"];
 
 /// I3: every relative link of every page leads to something that is there, and every `#anchor` to a heading.

@@ -80,7 +80,7 @@ impl Session {
         }
     }
 
-    /// What a page shows below a block and the block did not print.
+    /// Text that a page shows below a block and the block did not print.
     fn unlike(&self, block: &Block, below: &Block) -> Option<String> {
         let is_shown = is_run(block) && below.info == "text";
         let printed = self.seen(&block.line.to_string());
@@ -173,7 +173,7 @@ static PAGES: AtomicU8 = AtomicU8::new(128);
 const BACKGROUND: &str = "sh background";
 const PROLOGUE: &str = include_str!("prologue.sh");
 
-/// What a page shows is found in what was printed, line by line and in order, and not elsewhere.
+/// Text that a page shows must be in the output, line by line and in order, and not elsewhere.
 #[test]
 fn what_one_sees_is_compared() {
     let printed = " DEVICE   STATUS\n d1  ERROR\n d2  ONLINE";
@@ -253,10 +253,10 @@ fn nothing_is_left_out() {
     }
 }
 
-/// How a test above runs a page.
+/// Call with which a test above runs a page.
 fn call(path: &Path) -> String {
     format!("run(\"{}\")", path.display())
 }
 
-/// What a block of such a page may be; only the first two are run.
+/// Kinds of blocks that such a page may have; only the first two are run.
 const KINDS: [&str; 7] = ["sh", "sh background", "sh unchecked", "text", "json", "python", "toml"];

@@ -28,7 +28,7 @@ impl Farm {
         Self { server: Server::with_fixed_port(&[&own[..], settings].concat()), place }
     }
 
-    /// Where sessions write.
+    /// Directory that sessions write to.
     fn output(&self) -> PathBuf {
         self.path("output")
     }

@@ -67,7 +67,7 @@ struct Case {
     arguments: &'static [&'static str],
     code: i32,
     told: &'static [&'static str],
-    /// What the manifest says, as JSON pointer and value.
+    /// Expected entry of the manifest, as JSON pointer and value.
     says: (&'static str, Value),
 }
 

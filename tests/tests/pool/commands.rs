@@ -8,7 +8,7 @@ use muster_tests::{
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-/// Who types, and where their login is kept.
+/// User at a command line, with the directory that keeps their login.
 struct Typist<'s> {
     server: &'s Server,
     home: &'s Path,

@@ -54,7 +54,7 @@ fn plain(n: u64) -> Value {
     json!({"payload": {"n": n}, "priority": 5})
 }
 
-/// What a refusal says.
+/// Status and detail of a rejection.
 fn told(answer: &muster_tests::Answer) -> (u16, String) {
     let problem = answer.problem(answer.status);
     (answer.status, problem["detail"].as_str().unwrap().to_owned())

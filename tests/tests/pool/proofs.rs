@@ -201,7 +201,7 @@ fn canonical() -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// What the script says of random documents, a line for each.
+/// Output of the script for random documents, a line for each.
 fn python(seed: u64, count: u64) -> impl Iterator<Item = String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/proof/tests/documents.py");
     let mut command = Command::new("python3");

@@ -4,7 +4,7 @@ use crate::routes::{self, Guard};
 use muster_tests::{Client, Court, FakeNode, FakePoolWorker, FakeSimWorker, Request, Server, until};
 use serde_json::{Value, json};
 
-/// What an operator does, to what, and what the log calls it.
+/// Act of an operator, its target, and its name in the audit log.
 struct Act {
     route: &'static str,
     id: String,
@@ -37,7 +37,7 @@ fn every_privileged_act_is_written_down() {
         let path = path.replace("{id}", id).replace("{name}", id);
         let refused = server.anonymous().send(Request::new(method, &path).json(body));
         assert_eq!(refused.status, 401);
-        // What is being moved to the quarantine is confirmed once it is there.
+        // An entry that is being moved to the quarantine can be confirmed once it is there.
         let answer = until(route, || {
             let answer = boss.send(Request::new(method, &path).json(body));
             (answer.status != 409).then_some(answer)

@@ -1,4 +1,4 @@
-//! What is foreign is not found, and nothing outside is fetched.
+//! Foreign objects are not found, and nothing outside is fetched.
 
 use crate::routes::{self, Guard};
 use muster_tests::{Answer, Client, FakePoolWorker, Request, Server, sim_registration};
@@ -122,7 +122,8 @@ impl Lure {
         self.0.local_addr().unwrap()
     }
 
-    /// Nobody came. Asked once the server has ended: what it had begun by then has connected.
+    /// Checks that no connection came. Call it once the server has ended: any request that it had begun has connected
+    /// by then.
     fn is_untouched(&self) {
         let came = self.0.accept().map(|(_, from)| from);
         assert!(came.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "{came:?}");

@@ -96,7 +96,7 @@ const SILENT: [(&str, &str); 3] = [
     ("MUSTER_SIMULATION__MISSES_UNTIL_LOST", "100"),
 ];
 
-/// Somebody with a token.
+/// Caller with a token.
 pub(crate) struct Caller {
     pub(crate) name: String,
     pub(crate) client: Client,
@@ -112,7 +112,7 @@ enum Kind {
     User(&'static [&'static str]),
 }
 
-/// How a door answers.
+/// Outcome of an access check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Unauthorized,
@@ -121,7 +121,7 @@ pub(crate) enum Verdict {
 }
 
 impl Caller {
-    /// What the contracts say about this caller and a door.
+    /// Outcome that the contracts require for this caller at a guard.
     pub(crate) fn verdict(&self, guard: Guard) -> Verdict {
         let is_through = match (guard, &self.kind) {
             (Guard::Open, _) => true,
@@ -278,7 +278,7 @@ fn ended(server: &mut Server) -> Vec<Caller> {
 /// Every role there is.
 pub(crate) const ALL: [&str; 5] = ["CLIENT", "WORKER_OWNER", "VIEWER", "OPERATOR", "ADMIN"];
 
-/// What opens an operation.
+/// Credential that opens an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guard {
     /// Nothing.
@@ -450,7 +450,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "POST /rest/v1/rpc/renew_task_device_lease",
         ],
     ),
-    // What a link opens is tested in crates/routes/nodes/tests/artifacts/links.rs.
+    // Access by a link is tested in crates/routes/nodes/tests/artifacts/links.rs.
     (Guard::ViewerOrLink, &["GET /api/artifacts/{path}"]),
     (Guard::ViewerOrRenderer, &["GET /api/v1/status"]),
     (Guard::OperatorOrRenderer, &["DELETE /api/v1/workers/{id}"]),

@@ -24,7 +24,7 @@ fn work(server: &Server) -> String {
     run
 }
 
-/// What people see of it.
+/// Responses that show the server's content to people.
 fn seen(server: &Server, run: &str) -> Vec<Value> {
     let pages = [
         format!("/api/runs/{run}"),

@@ -64,7 +64,7 @@ fn names_and_origins_can_be_allowed() {
 fn overload_says_when_to_come_again() {
     let server = Server::with(&[("MUSTER_SERVER__MAX_REQUESTS", "1")]);
     let node = FakeNode::enrolled(server.node(), "PC-01", 1);
-    // Whoever waits for work keeps nobody else from being answered.
+    // A request that waits for work does not block the responses to others.
     let waiting =
         thread::spawn(move || node.ask(&json!({"node_id": "PC-01", "max_jobs": 1, "wait_ms": 3000})));
     wait_until("the server answers", || server.admin().get("/api/runs").status == 200);

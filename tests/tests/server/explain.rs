@@ -187,7 +187,7 @@ fn plant_frames(planted: &Planted<'_>) {
     unwell(planted, range);
 }
 
-/// What becomes of it all when workers are silent, unwell or in quarantine.
+/// Checks the explanations for workers that are silent, degraded or in quarantine.
 fn unwell(planted: &Planted<'_>, range: &str) {
     let two = FakeSimWorker::registered(planted.server, "W2");
     // Until its first good heartbeat, that alone is the cause.

@@ -235,7 +235,7 @@ fn list(node: &FakeNode, is_there: impl Fn(usize) -> bool) {
     let _ = node.ask(&json!({"node_id": node.name, "max_jobs": 0, "devices": devices})).expect(200);
 }
 
-/// What whoever began with `snapshot` and read the feed up to `last` believes.
+/// State of a client that began with `snapshot` and read the feed up to `last`.
 fn caught_up(server: &Server, snapshot: &Value, last: &Value) -> Believed {
     let (from, to) = (snapshot["seq"].as_u64().unwrap(), last["seq"].as_u64().unwrap());
     let mut believed = Believed::of(snapshot);
@@ -274,7 +274,7 @@ struct Device {
 }
 
 impl Believed {
-    /// What a snapshot says.
+    /// State that a snapshot describes.
     fn of(snapshot: &Value) -> Self {
         let (mut nodes, mut devices) = (BTreeMap::new(), BTreeMap::new());
         for node in snapshot["nodes"].as_array().unwrap() {

@@ -1,7 +1,7 @@
 //! Every route is given what no honest caller sends: nothing may break, and nothing may change.
 //!
-//! What could be valid by accident is asked of things that do not exist, so that all of it must be refused or have
-//! no effect. A route that the server describes and this test has no body for fails it.
+//! Requests that could be valid by accident name things that do not exist, so that the server must reject all of them
+//! or do nothing. A route that the server describes and this test has no body for fails it.
 
 mod values;
 
@@ -46,7 +46,7 @@ fn nothing_hostile_breaks_or_changes_anything() {
     scene.goes_on(&server);
 }
 
-/// What is there to be damaged.
+/// Data that could be damaged.
 struct Scene {
     node: FakeNode,
     admin: Client,
@@ -62,7 +62,7 @@ struct Scene {
     job: Value,
 }
 
-/// Who may call an operation.
+/// Callers that an operation is for.
 #[derive(Clone, Copy)]
 enum Whose {
     Nodes,
@@ -209,7 +209,7 @@ impl<'s> Battery<'s> {
             Whose::Nodes => (scene.node.client(), &scene.node_secret),
             Whose::Workers => (&scene.worker, &scene.worker_token),
             Whose::Enrollers => (&scene.enroller, &scene.enrol_secret),
-            // What a login does to itself is no harm, and would end the battery's own.
+            // A change that a login makes to itself is no harm, and would end the login that this test uses.
             Whose::Users if route.path.starts_with("/auth/") => (&scene.admin, &scene.admin_token),
             Whose::Users => (&scene.member, &scene.member_token),
             Whose::Operators => (&scene.admin, &scene.admin_token),

@@ -94,7 +94,8 @@ impl Scene {
         // It may stand there, and must then be the worker that calls.
         assert!(result["properties"].as_object_mut().unwrap().remove("worker_id").is_some());
         let worker = &mut document["components"]["schemas"]["PoolSubmitRequest"]["properties"]["worker_id"];
-        // One that is there may have been given any key meanwhile, and no schema makes a signature.
+        // Ids of workers that do not exist: one that does may have got any key meanwhile, and no schema makes a
+        // signature.
         assert!(worker.is_object());
         worker["minimum"] = json!(1000);
         let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ struct Terminal {
     answers: BufReader<ChildStdout>,
 }
 
-/// How a program left its terminal.
+/// Exit code of a program, and the state in which it left its terminal.
 struct Left {
     code: i64,
     /// The terminal is as it was before.

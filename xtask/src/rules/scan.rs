@@ -48,7 +48,7 @@ fn piece_length(rest: &str) -> usize {
     }
 }
 
-/// What stands between two items: the documentation and attributes of the second.
+/// Lines between two items: the documentation and attributes of the second.
 #[derive(Default)]
 struct Preamble<'a> {
     docs: Vec<&'a str>,

@@ -81,7 +81,7 @@ pub struct ArtifactOrder {
     pub sha256: Option<String>,
 }
 
-/// What may be uploaded.
+/// Limits on uploads.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowed<'a> {
     /// Media types, in lower case and without parameters.

@@ -14,11 +14,11 @@ pub struct Event {
     pub id: Text,
     /// When it became true, by the agent's clock.
     pub at: Timestamp,
-    /// What became true.
+    /// Kind of the event, with its fields.
     pub kind: EventKind,
 }
 
-/// What became true.
+/// Kind of an event, with its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// The first job of a run has come (N9).
@@ -27,16 +27,16 @@ pub enum EventKind {
         run: Text,
         /// Its devices at this node.
         targets: u64,
-        /// How many may run at once here.
+        /// Maximum number of tasks that run at once here.
         max_concurrency: u64,
     },
     /// A device begins with a task (N10).
     TaskStarted {
         /// Which attempt.
         attempt: Attempt,
-        /// What it executes.
+        /// Workflow that the device executes.
         workflow: Text,
-        /// How long it may take.
+        /// Time limit.
         timeout: Millis,
     },
     /// A step of a task begins or is over (N11).
@@ -45,7 +45,7 @@ pub enum EventKind {
         attempt: Attempt,
         /// The step's id.
         step: Text,
-        /// Where it stands.
+        /// Status of the step.
         status: StepStatus,
     },
     /// A task is over on its device (N12).
@@ -54,14 +54,14 @@ pub enum EventKind {
         attempt: Attempt,
         /// When it began.
         started_at: Timestamp,
-        /// How it ended.
+        /// Outcome of the attempt.
         outcome: Outcome,
     },
     /// A run holds nothing more for this node (N14).
     RunFinished {
         /// Which.
         run: Text,
-        /// What became of its tasks here.
+        /// Summary of the run's tasks on this node.
         summary: RunSummary,
     },
 }
@@ -83,12 +83,12 @@ pub struct Attempt {
     pub token: Option<Text>,
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Well.
     Succeeded {
-        /// What was uploaded.
+        /// The uploaded artifact.
         artifact: Option<Artifact>,
     },
     /// Badly.
@@ -105,9 +105,9 @@ pub enum Outcome {
 pub struct Artifact {
     /// Such as `screenshot`.
     pub kind: String,
-    /// Where the coordinator keeps it.
+    /// Path in the coordinator's storage.
     pub storage_path: String,
-    /// Where people find it.
+    /// URL at which people find it.
     pub public_url: String,
 }
 

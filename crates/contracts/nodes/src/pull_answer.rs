@@ -228,7 +228,7 @@ pub struct AnnouncedRun {
     pub run: Text,
     /// Its devices at this node.
     pub targets: u64,
-    /// How many may run at once here.
+    /// Maximum number of tasks that run at once here.
     pub max_concurrency: u64,
 }
 
@@ -243,11 +243,11 @@ pub struct Job {
     pub device: Text,
     /// Whatever reached the device when the job was handed out.
     pub handle: Text,
-    /// What to execute.
+    /// Workflow to execute.
     pub workflow: Text,
     /// Parameters of the workflow: a JSON object as text.
     pub params: Text,
-    /// How long it may take.
+    /// Time limit.
     pub timeout: Millis,
     /// The nth try.
     pub attempt: u32,
@@ -356,7 +356,7 @@ fn is_sane(text: &str) -> bool {
     (1..=TEXT_BYTES_MAX).contains(&text.len())
 }
 
-/// What others wrote must not steer the log, nor fill it.
+/// Reads the warnings as single lines of limited length, because foreign text must not steer the log, nor fill it.
 fn warnings(value: &Value) -> Vec<Text> {
     let one_line = |text: &str| -> String {
         text.chars().take(TEXT_BYTES_MAX).map(|char| if char.is_control() { ' ' } else { char }).collect()
@@ -367,7 +367,7 @@ fn warnings(value: &Value) -> Vec<Text> {
 
 const TEXT_BYTES_MAX: usize = 1024;
 const WARNINGS_MAX: usize = 10;
-/// Where a backend gives no limit: the coordinator's own for an attempt (Q9).
+/// Timeout if a backend gives none: the coordinator's own for an attempt (Q9).
 const TIMEOUT_MS: i64 = 1_200_000;
 const TIMEOUT_MS_MAX: i64 = 24 * 3_600_000;
 

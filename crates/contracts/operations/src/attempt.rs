@@ -66,7 +66,7 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
             }
         }
     }
-    // Nobody may report the end of what was cancelled.
+    // Close the open attempts of a cancelled task, because no node may report their end.
     for open in attempts.iter_mut().filter(|attempt| attempt.ended_at.is_none() && task.status.is_ended()) {
         (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled");
     }

@@ -2,7 +2,7 @@
 
 use muster_model::{Name, PoolJobId, PoolWorkerId, SessionId, Subject};
 
-/// What `GET /api/explain/{kind}/{id}` asks about, the likeliest first; nothing where there can be no such thing.
+/// Subjects that `GET /api/explain/{kind}/{id}` may mean, the likeliest first; empty if no such subject can exist.
 #[must_use]
 pub fn read_subjects(kind: &str, id: &str) -> Vec<Subject> {
     let one = match kind {

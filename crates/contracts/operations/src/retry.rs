@@ -9,10 +9,10 @@ use muster_problem::{Fields, Problem};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be tried again.
+/// Options of a retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
-    /// Only what failed so.
+    /// Restricts the retry to rows with this failure.
     pub failure_reason: Option<String>,
     title: Option<String>,
     /// True if devices that are out of service are returned to it, for this run and whatever comes after.
@@ -71,8 +71,8 @@ impl Retry {
     }
 }
 
-/// What an error has in common with others of its kind: the failure reason where there is one, else what stands before
-/// the first colon.
+/// Class of an error, shared by errors of its kind: the failure reason if there is one, else the text before the first
+/// colon.
 #[must_use]
 pub fn failure_of(error: Option<&str>) -> &str {
     let error = error.unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn failure_of(error: Option<&str>) -> &str {
     if kind.is_empty() { "unknown" } else { kind }
 }
 
-/// How often each failure was counted, the most frequent first.
+/// Lists the failures with their counts, the most frequent first.
 #[must_use]
 pub fn show_failures(counts: BTreeMap<String, u64>) -> Vec<Failure> {
     let mut failures: Vec<Failure> =

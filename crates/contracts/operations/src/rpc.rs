@@ -23,7 +23,7 @@ pub struct Swept {
 pub struct Ending {
     /// The row.
     pub task: TaskId,
-    /// Who must hold it, where the caller said so.
+    /// Worker that must hold it, if the caller named one.
     pub worker: Option<Name>,
     /// The result's JSON text, or the error's text.
     pub left: Option<Box<str>>,

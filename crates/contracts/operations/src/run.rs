@@ -137,7 +137,7 @@ pub fn show_listed(job: JobRecord, counts: Counts, targets: Option<u64>) -> List
     ListedRun { run: show_run(job), counts, total }
 }
 
-/// How many devices a run is for. Rows of devices that its scope no longer matches count as well.
+/// Number of devices of a run. Rows of devices that its scope no longer matches count as well.
 fn total_of(job: &JobRecord, counts: &Counts, targets: Option<u64>) -> Option<u64> {
     match job.status.is_ended() {
         true => Some(counts.rows()),
@@ -174,14 +174,14 @@ pub struct RowCounts {
     pub ended_since: u64,
 }
 
-/// What is known of a run's progress.
+/// Known progress of a run.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// The run.
     pub job: JobRecord,
     /// Its rows.
     pub counts: RowCounts,
-    /// How many devices it is for, where that can be told.
+    /// Number of devices of the run, if that can be determined.
     pub targets: Option<u64>,
     /// The time.
     pub now: Timestamp,

@@ -169,7 +169,7 @@ const TIMEZONE_CHARS_MAX: usize = 64;
 /// All schedules are held in memory, so none may be large.
 const BYTES_MAX: usize = 262_144;
 
-/// What may be done about missed slots.
+/// Policies for missed slots.
 pub const MISSED_WORDS: [&str; 2] = ["skip", "once"];
 
 #[cfg(test)]

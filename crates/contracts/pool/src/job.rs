@@ -20,25 +20,25 @@ use utoipa::ToSchema;
 /// The body of `POST /jobs` (P13), and an item of `POST /jobs/batch` (P18).
 #[derive(Clone, Debug, Serialize)]
 pub struct JobRequest {
-    /// What the worker gets: any JSON.
+    /// Input of the worker: any JSON.
     pub payload: JsonText,
     /// 0 to 100; more comes first.
     pub priority: u8,
     /// Only workers of this region do it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<Box<str>>,
-    /// What a worker's specs must have: a JSON object.
+    /// Requirements on a worker's specs: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires: Option<JsonText>,
-    /// How often it is tried.
+    /// Maximum number of attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u8>,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "seconds")]
     pub timeout_s: Option<f64>,
     /// Refuses results whose hash is not that of their output.
     pub verify_output_hash: bool,
-    /// How many workers of different owners do it.
+    /// Number of workers of different owners that execute the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redundancy: Option<u8>,
 }

@@ -175,7 +175,7 @@ impl<'m, 'v, 'a> Shape<'m, 'v, 'a> {
 /// A number without a fraction is an integer, as `7.0` is for pydantic and JSON Schema; truth and text are none.
 fn integer_in(value: &Value<'_>, range: RangeInclusive<i64>) -> Result<i64, String> {
     let number = match value.kind {
-        // One that does not fit is beyond every range, in the direction its sign says.
+        // An integer that does not fit is beyond every range, in the direction of its sign.
         Kind::Integer(digits) => {
             digits.parse().unwrap_or(if digits.starts_with('-') { i64::MIN } else { i64::MAX })
         }
@@ -226,7 +226,7 @@ fn counted(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// Nobody mends more at a time, and the answer stays short.
+/// Maximum number of errors in one response: nobody fixes more at a time, and the response stays short.
 const MISFITS_MAX: usize = 100;
 
 #[cfg(test)]

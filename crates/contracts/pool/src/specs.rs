@@ -1,4 +1,4 @@
-//! What a worker has and what a job requires, by name (P14).
+//! Specs of a worker and requirements of a job, by name (P14).
 
 use muster_model::{Quality, Scale, Specs};
 use muster_proof::json::Value;

@@ -1,4 +1,4 @@
-//! How workers ask for assignments and get them (P6, P19).
+//! Requests of workers for assignments, and the responses (P6, P19).
 
 use crate::{
     JsonText, ReadError, SubmitRequest, SubmittedItem, limit,
@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 pub struct PollRequest {
     /// The worker that asks.
     pub worker_id: u64,
-    /// How long the server may wait for work.
+    /// Maximum time that the server waits for work.
     #[serde(skip_serializing_if = "is_zero")]
     pub wait_ms: u64,
     /// The assignment counts as started.
@@ -48,7 +48,7 @@ impl PollRequest {
         PoolWorkerId(self.worker_id)
     }
 
-    /// How long the server may wait for work.
+    /// Maximum time that the server waits for work.
     #[must_use]
     pub const fn wait(&self) -> Duration {
         Duration::from_millis(self.wait_ms)
@@ -62,9 +62,9 @@ pub struct WorkRequest {
     pub worker_id: u64,
     /// Results, each signed by itself.
     pub submit: Vec<SubmitRequest>,
-    /// How many assignments it takes at most.
+    /// Maximum number of assignments.
     pub max: u32,
-    /// How long the server may wait for work.
+    /// Maximum time that the server waits for work.
     #[serde(skip_serializing_if = "is_zero")]
     pub wait_ms: u64,
     /// The assignments count as started.
@@ -79,11 +79,11 @@ pub struct ParsedWork {
     pub worker: PoolWorkerId,
     /// Results whose signatures nobody has checked.
     pub results: Vec<UnverifiedResult>,
-    /// How many assignments it takes at most.
+    /// Maximum number of assignments.
     pub max: u32,
     /// The assignments count as started.
     pub start: bool,
-    /// How long the server may wait for work.
+    /// Maximum time that the server waits for work.
     pub wait: Duration,
 }
 

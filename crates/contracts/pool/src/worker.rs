@@ -20,7 +20,7 @@ pub struct RegisterRequest {
     /// The worker's region.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<Box<str>>,
-    /// What jobs may require of it; `slots` is its concurrency.
+    /// Specs that jobs may require; `slots` is its concurrency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub specs_json: Option<JsonText>,
     /// The key that verifies its results.

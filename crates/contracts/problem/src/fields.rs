@@ -17,7 +17,7 @@ pub struct Fields<'a> {
 pub struct Item<'a> {
     /// The value; never `null` when it came out of [`Fields`].
     pub value: &'a Value,
-    /// Where it stands: `devices[3].device_id`.
+    /// Path of the field: `devices[3].device_id`.
     pub path: String,
 }
 
@@ -232,8 +232,8 @@ fn whole(value: &Value) -> Option<i64> {
 /// Below it, every whole number has a floating point number of its own.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a name may look like, for descriptions: no control character, slash or outer blank, nothing unseen, and no `.`
-/// or `..`; [`muster_model::Name`] checks it.
+/// Pattern of a name, for descriptions: no control character, slash or outer blank, nothing invisible, and no `.` or
+/// `..`; [`muster_model::Name`] checks it.
 pub const NAME_PATTERN: &str = concat!(
     r"^(?!\.{1,2}$)",
     r"[^\u0000-\u0020\u007F-\u00A0\u1680\u2000-\u200F\u2028-\u202F\u205F-\u2069\u3000\uFEFF/\\]",

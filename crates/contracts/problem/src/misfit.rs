@@ -1,4 +1,4 @@
-//! What is wrong with the shape of a request, as FastAPI tells it (contract P).
+//! Errors in the shape of a request, in FastAPI's format (contract P).
 
 use crate::Problem;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! What a caller is told when a request is refused (I9, RFC 9457).
+//! Error responses to rejected requests (I9, RFC 9457).
 
 use axum_core::{
     body::Body,
@@ -84,7 +84,7 @@ impl Problem {
         self.0.status
     }
 
-    /// What is wrong with this very request.
+    /// Description of the error in this particular request.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail

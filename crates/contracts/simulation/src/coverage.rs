@@ -52,8 +52,8 @@ pub struct DroppedFrames {
 
 /// Makes the map out of the ranges that were cut, told in order of their first frame.
 ///
-/// What lies between them was not cut yet. Completed neighbours of one worker become one entry; where that is still too
-/// much to show, all completed neighbours do.
+/// Frames between these ranges were not cut yet. Completed neighbours of one worker become one entry; if that is still
+/// too much to show, all completed neighbours do.
 #[derive(Debug)]
 pub struct CoverageMapBuilder {
     total: u64,
@@ -74,7 +74,7 @@ pub struct CoverageMap {
     pub entries: Vec<Coverage>,
     /// True if the map goes to the last frame.
     pub is_complete: bool,
-    /// What was dropped.
+    /// Dropped frames.
     pub drops: Vec<DroppedFrames>,
     /// The frames that failed, neighbours joined.
     pub failed: Vec<Range>,

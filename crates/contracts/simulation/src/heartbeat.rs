@@ -16,9 +16,9 @@ use utoipa::ToSchema;
 /// A heartbeat as a worker writes it (S2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeartbeatRequest {
-    /// How full the fullest queue is.
+    /// Fill ratio of the fullest queue.
     pub queue_ratio: Ratio,
-    /// How busy the GPU is.
+    /// Load of the GPU.
     pub gpu_usage: Option<Ratio>,
     /// The last frame that was made.
     pub last_frame: Option<u64>,

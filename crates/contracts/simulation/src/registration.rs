@@ -16,11 +16,11 @@ pub struct RegisterRequest {
     pub worker: Arc<str>,
     /// Its purpose.
     pub role: Arc<str>,
-    /// How many cameras it renders.
+    /// Number of cameras that it renders.
     pub cameras: u32,
     /// The name of its GPU.
     pub gpu: Arc<str>,
-    /// How many tasks it holds at once.
+    /// Number of tasks that it holds at once.
     pub slots: u32,
     /// The address that tasks can be pushed to.
     pub endpoint: Option<Arc<str>>,
@@ -119,7 +119,7 @@ fn read_worker_id(fields: &Fields<'_>) -> Result<Name, Problem> {
     name.ok_or_else(|| fields.refuse("workerId", detail))
 }
 
-/// How many tasks a worker takes at a time: one, unless it says more (S3).
+/// Number of tasks that a worker takes at a time: one, unless it reports more (S3).
 fn slots(fields: &Fields<'_>) -> Result<u32, Problem> {
     let Some(capabilities) = fields.opt_fields("capabilities")? else {
         return Ok(1);

@@ -20,7 +20,7 @@ pub struct ProgressRequest {
     pub task: Option<Arc<str>>,
     /// Frames done.
     pub processed: u64,
-    /// How full the queue was at most.
+    /// Maximum fill ratio of the queue.
     pub max_queue_ratio: Ratio,
     /// Frames left out so far.
     pub dropped: u64,
@@ -46,7 +46,7 @@ pub struct IdRangeRequest {
     pub worker: Arc<str>,
     /// The task; without it, the one that the worker holds.
     pub task: Option<Arc<str>>,
-    /// How many ids are needed.
+    /// Number of ids needed.
     pub count: u64,
 }
 
@@ -138,7 +138,7 @@ pub fn read_id_request(body: &Value, worker: Name) -> Result<MoreIds, Problem> {
     Ok(MoreIds { worker, task: opt_task_id(&fields)?, count })
 }
 
-/// How long a pull may wait (S3): as long as it says, half a minute at most.
+/// Maximum wait of a pull (S3): as requested, but at most half a minute.
 #[must_use]
 pub fn wait_of(wait_ms: Option<i64>) -> Duration {
     Duration::from_millis(wait_ms.unwrap_or(0).unsigned_abs()).min(WAIT_MAX)

@@ -143,13 +143,13 @@ fn session() -> RefOr<Schema> {
     schema(may(may(body, "qualityMode", mode), "outputDirectory", text_or_null(limit::PATH_CHARS)))
 }
 
-/// Who reports, and of which attempt, where that is told.
+/// Adds the optional worker and attempt of a report.
 fn whose(body: ObjectBuilder) -> ObjectBuilder {
     let body = may(body, "workerId", text_or_null(limit::ID_CHARS));
     may(body, "attempt", or_null(between(1, i64::from(u16::MAX)), Type::Integer))
 }
 
-/// What somebody says, and says something.
+/// Schema of a text that must not be blank.
 fn said() -> ObjectBuilder {
     text(limit::REASON_CHARS).pattern(Some(r"^[^\u0000]*[^\u0000\s][^\u0000]*$"))
 }

@@ -165,7 +165,7 @@ pub fn frames_a_second(per_1000_s: u64) -> f64 {
     per_1000_s as f64 / 1000.0
 }
 
-/// How long so many frames will take; nobody knows where nothing moves.
+/// Time that so many frames will take; unknown if nothing progresses.
 #[must_use]
 pub fn eta_seconds(frames_left: u64, per_1000_s: u64) -> Option<u64> {
     let thousandths = frames_left.checked_mul(1000)?;

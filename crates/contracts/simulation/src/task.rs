@@ -53,7 +53,7 @@ pub struct Task {
 /// The parts of a task that its handout lacks: the session's body and the directory on disk.
 #[derive(Clone, Debug)]
 pub struct TaskPlace {
-    /// What to simulate.
+    /// Scenario to simulate.
     pub scenario: JsonText,
     /// The session's cameras.
     pub cameras: Option<JsonText>,

@@ -65,7 +65,7 @@ impl Gateway {
         let address = listener.local_addr()?;
         let gateway = muster_gateway::Gateway::new(self.coordinator.clone(), self.settings());
         let gateway = gateway.map_err(|error| Failure::Usage(error.to_string()))?;
-        // Whoever waits for the line finds a gateway that knows who is ready.
+        // Check the servers before the line is printed: its reader relies on a gateway that knows which are ready.
         gateway.check().await;
         output::line(&format!("listening on http://{address}"));
         tracing::info!(%address, "listening");

@@ -25,7 +25,7 @@ impl Canonical {
         let (input, output) = (io::stdin().lock(), io::stdout().lock());
         let done = if self.lines { each_line(input, output) } else { one(input, output) };
         match done {
-            // Whoever reads has enough, and need not be told.
+            // The reader closed the pipe because it has enough, and needs no error message.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Failed),
             done => Ok(done?),
         }

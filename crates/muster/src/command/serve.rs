@@ -102,7 +102,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let (stop, stopped) = watch::channel(false);
     let announcing = announce_when_ready(address, &coordinator, stopped.clone());
     let listening = muster_http::listen(listener, router, wait_for(stopped.clone()));
-    // What is under way may be left at any point: the next start, or the next leader, finds it again.
+    // Background work may stop at any point: the next start, or the next leader, picks it up again.
     let working = async {
         tokio::select! {
             () = assembly::work(simulation, dashboard, &config) => {}
@@ -165,7 +165,7 @@ async fn asked_to_stop(mut interrupt: Signal, mut terminate: Signal) {
         _ = terminate.recv() => {}
     }
     tracing::info!("stopping: finishing what is being committed");
-    // Whoever asks twice does not want to wait; any death is safe.
+    // A second signal means that the user does not want to wait; it is safe to die at any point.
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -212,7 +212,7 @@ impl EarlyAnswers {
         let twin = TcpListener::from_std(listener.try_clone()?)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let router = router(EarlyState { cause, http: Arc::new(http) });
-        // What is under way there when the store opens may end by itself.
+        // Requests in progress on this listener may finish after the store has opened.
         tokio::spawn(muster_http::listen(twin, router, async { _ = stopped.await }));
         Ok((Self { _stop: stop }, TcpListener::from_std(listener)?))
     }

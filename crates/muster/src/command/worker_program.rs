@@ -149,7 +149,7 @@ pub(crate) struct Guard {
 impl Guard {
     /// Ends with the program's own code.
     pub(crate) fn run(&self) -> ! {
-        // What suits the agent need not suit the program.
+        // Undo the agent's setting for huge pages, because it need not suit the program.
         let _ = rustix::thread::disable_transparent_huge_pages(false);
         std::process::exit(muster_worker_kit::process::guard(&self.lock, &self.argv))
     }

@@ -87,7 +87,8 @@ impl Attempts {
         Bucket::Name(self.hasher.hash_one(name) % NAMES_MAX)
     }
 
-    /// Whoever has one address of the sixth version mostly has all that share its first half.
+    /// Bucket of an address. IPv6 counts by the first 64 bits, because the owner of one address mostly owns all that
+    /// share them.
     fn address(&self, address: IpAddr) -> Bucket {
         let prefix = match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

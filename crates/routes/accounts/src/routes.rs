@@ -58,7 +58,7 @@ impl Visit {
         let is_right = self.accounts.passwords.is_right(password, hash).await;
         match is_right {
             Ok(false) => drop(attempt),
-            // One that was right, or could not be judged, does not count.
+            // A correct password, or one that could not be checked, does not count.
             Ok(true) | Err(_) => attempt.forget(),
         }
         is_right

@@ -129,7 +129,7 @@ async fn explain(_: Operator, desk: CourtDesk, PathText(id): PathText) -> Result
     explained.await.map(Json)
 }
 
-/// Somebody who may answer, and where.
+/// Caller that may answer questions, with the court's desk.
 struct Replier {
     http: HttpState,
     actor: Actor,

@@ -1,4 +1,4 @@
-//! What nobody means well with.
+//! Hostile texts and values.
 
 use serde_json::{Value, json};
 

@@ -140,7 +140,7 @@ pub(crate) fn of_attempt(task: &str, attempt: u32) -> Vec<String> {
     let (task, attempt) = (format!("MUSTER_TASK_ID={task}"), format!("MUSTER_ATTEMPT={attempt}"));
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        // Whoever has ended meanwhile has no environment any more, and neither has one that is only not yet reaped.
+        // A process that has ended meanwhile has no environment any more, and neither has one that is not reaped yet.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has =
             |variable: &str| environment.split(|byte| *byte == 0).any(|found| found == variable.as_bytes());

@@ -12,7 +12,7 @@ use std::{
     path::Path,
 };
 
-/// What a node tells of a task that went through the shipped workflow.
+/// Events of a node for a task that went through the shipped workflow.
 pub(crate) const WHOLE: [&str; 12] = [
     "task_started",
     "PREFLIGHT running",
@@ -246,7 +246,7 @@ fn cut_the_last_record(segment: &Path) {
     file.set_len(written(segment) - 1).unwrap();
 }
 
-/// How far a segment is filled: behind that are the zeros that were reserved.
+/// Length of a segment's content; reserved zeros follow it.
 fn written(segment: &Path) -> u64 {
     let bytes = fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1

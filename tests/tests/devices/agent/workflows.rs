@@ -50,7 +50,7 @@ impl Workshop {
         fs::write(self.path(name), content).unwrap();
     }
 
-    /// What a program wrote into a file there; nothing if it has not.
+    /// Content that a program wrote into a file there; empty if it has not.
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_default()
     }

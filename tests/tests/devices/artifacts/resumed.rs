@@ -187,7 +187,7 @@ impl Line {
         let counts = (Arc::clone(&sent), Arc::clone(&allowed));
         thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
-                // Nobody there: the caller sees its connection end.
+                // No server is listening: the caller sees its connection end.
                 let Ok(far) = TcpStream::connect(server.url().trim_start_matches("http://")) else {
                     continue;
                 };

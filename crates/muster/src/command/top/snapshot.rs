@@ -223,7 +223,7 @@ impl ServerLink {
             if lost.as_ref().is_some_and(is_gone) {
                 after = None;
             }
-            // What was missed, if anything was, is in the next snapshot.
+            // The next snapshot contains any missed events.
             self.stale.notify_one();
             let why =
                 lost.map_or_else(|| "the server ended the stream".to_owned(), |error| error.to_string());
@@ -338,7 +338,7 @@ pub(super) fn cells(counts: [usize; 4], width: usize) -> [usize; 4] {
     }
     let mut cells = counts.map(|count| if count == 0 { 0 } else { (count * width / total).max(1) });
     while cells.iter().sum::<usize>() < width {
-        // Whoever has the least of what is due to it gets one more.
+        // Give one more cell to the count that is furthest below its share.
         let due = |index: &usize| (counts[*index] * width).saturating_sub(cells[*index] * total);
         let poorest = (0..cells.len()).rev().max_by_key(due).unwrap_or(0);
         cells[poorest] += 1;

@@ -109,7 +109,7 @@ async fn change(
     ask(&visit.http, &caller, ChangeUser { user: user.id, change }).await
 }
 
-/// Somebody who may change the user that the path names.
+/// Caller that may change the user named in the path: an admin or that user.
 struct AdminOrThemselves {
     caller: Identity,
     name: String,

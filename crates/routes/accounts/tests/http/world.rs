@@ -101,7 +101,7 @@ impl World {
         self.clock.advance(Millis::from_secs(seconds));
     }
 
-    /// How often a password was compared with a hash.
+    /// Number of comparisons of a password with a hash.
     pub(crate) fn checks(&self) -> u64 {
         let text = self.http.metrics.text();
         let line = text.lines().find(|line| line.starts_with("muster_password_checks_total")).unwrap();

@@ -57,7 +57,7 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, Problem> {
     let order = order(verify(&visit, &address)?, &visit.headers)?;
-    // Whoever has a proof may be slow; from here on it is enough that bytes come.
+    // A caller with a valid signature may be slow; from here on it is enough that bytes keep coming.
     deadline.lift();
     receive(&visit, order, body).await
 }
@@ -140,7 +140,7 @@ fn order(claim: Claim, headers: &HeaderMap) -> Result<Order, Problem> {
     }
     let whole = Span { start: 0, end: claim.size };
     let span = text(header::CONTENT_RANGE).map_or(Ok(whole), |range| content_range(range, claim.size))?;
-    // Where the length is not told it is counted.
+    // Without a Content-Length the bytes are counted as they arrive.
     let told = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
     match told {
         Some(length) if length > span.length() => {

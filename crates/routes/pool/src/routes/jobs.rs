@@ -245,7 +245,7 @@ async fn cancel(
     PathText(id): PathText,
 ) -> Result<Json<Job>, Problem> {
     let (job, owner) = (job_id(&id)?, whose(&client));
-    // Whoever may end anybody's jobs is remembered for it.
+    // Record the actor if the caller may cancel the jobs of every client.
     let actor = owner.is_none().then(|| client.actor());
     ask(&http, actor, Cancel { job, client: owner }).await?;
     Ok(Json(show_job(visible(&http, &client, job).await?)))

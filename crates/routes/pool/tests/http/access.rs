@@ -1,4 +1,4 @@
-//! Who may call what: P1, P2, P13, P14, I7.
+//! Access rights of each route: P1, P2, P13, P14, I7.
 
 use crate::world::{ADMIN, ENROL, NODE, World};
 use muster_model::Role;

@@ -128,7 +128,7 @@ async fn a_term_that_ends_is_a_conflict() {
     let again = worker.call("POST /jobs/work", work.clone()).await;
     assert_eq!(again.body["submitted"][0]["identical"], true, "it had been taken");
     world.coordinator.stop().await;
-    // Nobody looks at it any more: that is no conflict.
+    // A stopped server checks no result any more: that is no conflict.
     assert_eq!(worker.submit(&assignment, json!({})).await.status, 503);
     assert_eq!(worker.call("POST /jobs/work", work).await.status, 503);
     assert_eq!(worker.poll().await.status, 503);
@@ -169,7 +169,7 @@ async fn vectors_are_judged_as_published() {
                 "nonce": vector["nonce"], "output_hash": vector["output_hash"], "signature": vector["signature"]});
             let answer = world.call("POST /jobs/submit", &owner.token, body).await;
             let told = match expected {
-                // What holds goes on to the next check: nobody has these assignments.
+                // A valid result goes on to the next check, which fails because no worker has these assignments.
                 None => (404, "Assignment not found"),
                 // An empty key is none before it is one of the wrong length (P3).
                 Some(_) if vector["public_key"] == "" => (400, "Worker public key is not configured"),

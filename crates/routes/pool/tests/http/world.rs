@@ -33,7 +33,7 @@ pub(crate) struct World {
     http: HttpState,
 }
 
-/// What came back.
+/// Response of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -42,7 +42,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-/// Somebody with a token.
+/// User with a token.
 #[derive(Clone, Debug)]
 pub(crate) struct User {
     pub(crate) id: u64,

@@ -119,7 +119,7 @@ impl Parts {
             self.item("manifestFragments", &json!(fragment_path(session, task)));
             result = self.result(reader, task)?;
         }
-        // What ended with its session holds nothing any more.
+        // A task that was cancelled with its session holds nothing any more.
         if task.status != FrameTaskStatus::Cancelled {
             self.item("tasks", &task_row(task, result.as_deref()));
         }

@@ -34,7 +34,7 @@ impl Moment {
             let tasks = pages(PAGE_ITEMS, |page| reader.frame_tasks(id, page)).all()?;
             let replays = pages(PAGE_ITEMS, |page| reader.replays(id, page)).all()?;
             let Some(session) = reader.session(id)? else { return Ok(None) };
-            // One that has ended changes no more: at most one more round.
+            // A session that has ended no longer changes: at most one more round follows.
             if session.status.is_ended() == before.status.is_ended() {
                 return Ok(Some(Self { session, tasks, chunks, replays }.made_to_agree(fit)));
             }

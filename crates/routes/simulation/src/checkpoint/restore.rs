@@ -211,7 +211,7 @@ impl Checkpoint {
     pub fn restore(self, store: &dyn Store, output_root: &std::path::Path) -> Result<Restored, RestoreError> {
         let farm = beyond_traces(self.farm, self.chunk_size, output_root);
         let farm = farm.map_err(|error| RestoreError::Output { path: output_root.to_owned(), error })?;
-        // Whoever is refused alters nothing, not even the epoch.
+        // Check before any write: a rejected restore changes nothing, not even the epoch.
         check_empty(&*store.reader())?;
         let term = term_beyond(store, self.epoch)?;
         let epoch = term.epoch;

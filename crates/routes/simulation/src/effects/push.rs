@@ -175,7 +175,7 @@ fn address(errand: Errand, endpoint: &str, worker: &Name) -> Result<Url, PushErr
 /// Calls go to the address that was checked when the worker enrolled, and nowhere else: not to where a redirect points,
 /// and not through a proxy.
 fn client(with_tls: bool) -> Result<Client, String> {
-    // Whoever comes first chooses; it is the same choice everywhere.
+    // Only the first call takes effect; every caller installs the same provider.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = if with_tls { Client::builder() } else { Client::builder().tls_certs_only([]) };
     let builder = builder.redirect(reqwest::redirect::Policy::none()).no_proxy();

@@ -114,7 +114,7 @@ impl Assembly<'_> {
             None => {}
         }
         match source.link(self.frames.entry(name)) {
-            // What a worker put in the file's place meanwhile is not shown.
+            // Remove the link if a worker has meanwhile put something else in the file's place.
             Ok(()) if plain(&self.frames, OsStr::new(name))?.is_none() => {
                 self.frames.remove(name).map(|()| false)
             }

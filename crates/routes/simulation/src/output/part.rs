@@ -105,7 +105,7 @@ impl Part<'_> {
 impl Drop for Part<'_> {
     fn drop(&mut self) {
         if !self.is_shown {
-            // What cannot be removed now is swept another day.
+            // A later sweep removes a part that cannot be removed now.
             let _ = self.parts.directory.remove(&self.name);
         }
     }

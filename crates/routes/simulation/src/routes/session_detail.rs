@@ -237,7 +237,7 @@ async fn stream_session(
     Ok(Sse::new(stream::unfold(Some(watcher), next)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// Somebody who watches a session.
+/// Client that watches a session.
 struct Watcher {
     http: HttpState,
     session: SessionId,

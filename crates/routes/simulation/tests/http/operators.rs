@@ -273,7 +273,7 @@ async fn work_goes_on_after_a_restore() {
     two.progress(&running, json!({"processedFrames": 4})).await;
     let (first, second) = (one.token.clone(), two.token.clone());
     let checkpoint = world.checkpoint().await;
-    // What happens after a checkpoint was taken is lost with the store, but its ids may be in use.
+    // Changes made after a checkpoint are lost with the store, but their ids may be in use.
     let later = one.task().await;
 
     let world = world.restored(&checkpoint).await;
