@@ -12,7 +12,7 @@ use tracing_subscriber::{
 
 /// Starts the log. `MUSTER_LOG` chooses what is in it (`debug`, `muster_http=debug,info`, …); `level` else.
 pub(crate) fn start(format: LogFormat, level: &str) {
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(is_colourful());
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(is_colourful()).log_internal_errors(true);
     let log = registry().with(filter(level));
     match format {
         LogFormat::Text => log.with(lines).init(),
@@ -22,7 +22,7 @@ pub(crate) fn start(format: LogFormat, level: &str) {
 
 /// Starts a log for people whose lines appear above a live line at the bottom of the terminal.
 pub(crate) fn start_above_a_line(level: &str) {
-    let lines = fmt::layer().with_writer(|| AboveALine).with_ansi(is_colourful());
+    let lines = fmt::layer().with_writer(|| AboveALine).with_ansi(is_colourful()).log_internal_errors(true);
     registry().with(filter(level)).with(lines).init();
 }
 
@@ -57,20 +57,22 @@ fn filter(level: &str) -> Targets {
 /// Reads the value of `MUSTER_LOG`. A word alone is taken for a part of the program, and a part that does not exist
 /// would silence all others, so such a word is refused.
 fn parse(text: &str) -> Result<Targets, String> {
-    let words = text.split(',').map(str::trim).filter(|word| !word.contains('=') && !word.is_empty());
-    let mut unknown =
-        words.filter(|word| word.parse::<LevelFilter>().is_err() && !word.starts_with("muster"));
-    let lacks_a_part =
-        |word: &str| word.split_once('=').is_some_and(|(part, level)| part.is_empty() || level.is_empty());
-    match unknown.next() {
-        _ if text.split(',').map(str::trim).any(lacks_a_part) => {
-            Err(format!("says {text:?}; write PART=LEVEL"))
+    let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    for word in &words {
+        match word.split_once('=').map(|(part, level)| (part.trim(), level.trim())) {
+            _ if word.contains('[') => {
+                return Err(format!("says {word:?}, but parts of a part have no level"));
+            }
+            Some(("", _) | (_, "")) => return Err(format!("says {word:?}; write PART=LEVEL")),
+            None if word.parse::<LevelFilter>().is_err() && !word.starts_with("muster") => {
+                return Err(format!(
+                    "says {word:?}, which is no level (off, error, warn, info, debug, trace) and no part of muster"
+                ));
+            }
+            Some(_) | None => {}
         }
-        Some(word) => Err(format!(
-            "says {word:?}, which is no level (off, error, warn, info, debug, trace) and no part of muster"
-        )),
-        None => text.parse().map_err(|error| format!("makes no sense: {error}")),
     }
+    words.join(",").replace(' ', "").parse().map_err(|error| format!("makes no sense: {error}"))
 }
 
 fn is_colourful() -> bool {
@@ -91,8 +93,24 @@ mod tests {
         for fine in ["debug", "muster_http=debug,info", "warn,hyper=trace", "muster_coordinator", "OFF"] {
             assert!(parse(fine).is_ok(), "{fine}");
         }
-        for nonsense in ["nonsense", "debgu", "info,verbose", "muster=loud", "=,="] {
+        for nonsense in ["nonsense", "debgu", "info,verbose", "muster=loud", "=,=", "muster_http[span]"] {
             assert!(parse(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    /// I4: spaces, and commas with nothing between them, change nothing.
+    #[test]
+    fn spaces_and_commas_are_ignored() {
+        for (text, level) in [
+            ("debug", LevelFilter::DEBUG),
+            (" debug\n", LevelFilter::DEBUG),
+            ("debug,", LevelFilter::DEBUG),
+            ("info,,muster_http=debug", LevelFilter::INFO),
+            ("muster_http = debug , info", LevelFilter::INFO),
+        ] {
+            let filter = parse(text).unwrap();
+            assert_eq!(filter.default_level(), Some(level), "{text:?}");
+            assert!(filter.would_enable("muster_http", &tracing::Level::DEBUG), "{text:?}");
         }
     }
 }

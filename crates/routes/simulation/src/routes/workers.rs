@@ -106,7 +106,7 @@ async fn heartbeat(
     )
 )]
 async fn pull(
-    PullRequest { worker, wait }: PullRequest,
+    PullRequest { worker, wait, place: _held_until_the_response }: PullRequest,
     Extension(simulation): Extension<Simulation>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let task = match simulation.0.coordinator.ask_for_frames(worker, wait).await {
@@ -240,10 +240,12 @@ async fn remove(
     Ok(Json(WorkerState { worker_id: id, state: RendererState::Removed.as_str() }))
 }
 
-/// A worker that asks for work, and how long it waits.
+/// A worker's request for work.
 struct PullRequest {
     worker: Name,
     wait: Duration,
+    /// Its place among the waiting requests, until it is dropped (I9).
+    place: Place,
 }
 
 impl FromRequestParts<HttpState> for PullRequest {
@@ -260,7 +262,7 @@ impl FromRequestParts<HttpState> for PullRequest {
         params.only(&["wait_ms"])?;
         let wait = wait_of(params.opt_integer_in("wait_ms", 0..=WAIT_MS_MAX)?);
         place.wait_apart(wait)?;
-        Ok(Self { worker, wait })
+        Ok(Self { worker, wait, place })
     }
 }
 

@@ -1,7 +1,10 @@
 //! The life of a worker as it sees it: S1 to S4, S6, S8 to S10, S19.
 use crate::world::{self, ADMIN, ENROL, NODE, World, request};
 use axum::{body::Body, http::Request};
+use muster_http::HttpSettings;
 use serde_json::{Value, json};
+use std::time::Duration;
+use tower::ServiceExt;
 
 /// S1: a registration is answered with a token, and the token is what opens the worker's doors.
 #[tokio::test(flavor = "multi_thread")]
@@ -140,6 +143,33 @@ async fn a_lost_answer_is_asked_for_again() {
     let confirmed = worker.progress(&answer.body["task"], json!({})).await;
     assert_eq!((confirmed.status, &confirmed.body), (200, &json!({"ok": true})));
     assert_eq!(worker.pull().await.body, json!({"task": null}));
+}
+
+/// I9: a waiting request keeps its place until it is answered. Eight may wait for each one that may be under way; the next
+/// is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_waiting_workers_are_refused() {
+    let world = World::with(HttpSettings { requests_max: 1, ..HttpSettings::default() }).await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for n in 1..=9 {
+        let (id, app) = (format!("w{n}"), world.app.clone());
+        let token = world.register(&id).await.token;
+        // A request that finds another one under way asks again.
+        waiting.spawn(async move {
+            loop {
+                let pull =
+                    request(&format!("GET /api/v1/workers/{id}/tasks?wait_ms=30000"), &token, Value::Null);
+                let response = app.clone().oneshot(pull).await.unwrap();
+                let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+                if !body.windows(9).any(|text| text == b"under way") {
+                    return String::from_utf8(body.to_vec()).unwrap();
+                }
+            }
+        });
+    }
+    let refused = tokio::time::timeout(Duration::from_secs(60), waiting.join_next()).await;
+    let refused = refused.expect("one is refused").unwrap().unwrap();
+    assert!(refused.contains("too many requests wait for work"), "{refused}");
 }
 
 /// S3: tasks are pushed to the address of the registration or a listed host; any other endpoint is 422.

@@ -49,14 +49,20 @@ pub(crate) struct Worker<'w> {
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::with(HttpSettings::default()).await
+    }
+
+    pub(crate) async fn with(settings: HttpSettings) -> Self {
         let clock = Arc::new(ManualClock::at(Timestamp(1_700_000_000_000)));
-        Self::live(Arc::new(MemoryStore::new()), Arc::new(TempDir::new().unwrap()), clock).await
+        let place = Arc::new(TempDir::new().unwrap());
+        Self::live(Arc::new(MemoryStore::new()), place, clock, settings).await
     }
 
     /// Another life on the same store and the same disk.
     pub(crate) async fn reborn(self) -> Self {
         self.coordinator.stop().await;
-        Self::live(Arc::clone(&self.store), Arc::clone(&self.place), Arc::clone(&self.clock)).await
+        let (store, place, clock) = (&self.store, &self.place, &self.clock);
+        Self::live(Arc::clone(store), Arc::clone(place), Arc::clone(clock), HttpSettings::default()).await
     }
 
     /// A life on a new store that was restored from a checkpoint of this one (S20), on the same disk.
@@ -64,10 +70,16 @@ impl World {
         self.coordinator.stop().await;
         let store = Arc::new(MemoryStore::new());
         Checkpoint::read(checkpoint).unwrap().restore(&*store, self.place.path()).unwrap();
-        Self::live(store, Arc::clone(&self.place), Arc::clone(&self.clock)).await
+        let (place, clock) = (Arc::clone(&self.place), Arc::clone(&self.clock));
+        Self::live(store, place, clock, HttpSettings::default()).await
     }
 
-    async fn live(store: Arc<MemoryStore>, place: Arc<TempDir>, clock: Arc<ManualClock>) -> Self {
+    async fn live(
+        store: Arc<MemoryStore>,
+        place: Arc<TempDir>,
+        clock: Arc<ManualClock>,
+        settings: HttpSettings,
+    ) -> Self {
         let by = Arc::<ManualClock>::clone(&clock);
         let candidate = Candidate { node: "n1".to_owned(), address: ADVERTISED.to_owned() };
         let options = Options::default();
@@ -75,7 +87,7 @@ impl World {
             Coordinator::join_with_clock(Arc::clone(&store) as _, options, candidate, by).unwrap();
         coordinator.frames(FrameQuery::Status).await.unwrap();
         let keys = Keys::new(NODE, ADMIN).enrolling(ENROL);
-        let http = HttpState::new(coordinator.clone(), keys, HttpSettings::default());
+        let http = HttpState::new(coordinator.clone(), keys, settings);
         let output = OutputRoot::open(place.path()).unwrap();
         let settings = SimulationSettings {
             endpoint_allow: vec!["gpu-7.lab".to_owned()],
