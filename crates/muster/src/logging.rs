@@ -61,7 +61,7 @@ fn parse(text: &str) -> Result<Targets, String> {
     for word in &words {
         match word.split_once('=').map(|(part, level)| (part.trim(), level.trim())) {
             _ if word.contains('[') => {
-                return Err(format!("says {word:?}, but parts of a part have no level"));
+                return Err(format!("says {word:?}, but filters by span are not supported"));
             }
             Some(("", _) | (_, "")) => return Err(format!("says {word:?}; write PART=LEVEL")),
             None if word.parse::<LevelFilter>().is_err() && !word.starts_with("muster") => {
