@@ -1,7 +1,8 @@
 //! The PostgREST-style calls of PCs: claim, renew, complete, fail and sweep (Q14).
 
+use crate::{ClaimedRows, phrase};
 use muster_model::{
-    Millis, Name, TaskId,
+    Millis, Name, Rejection, SweepReply, TaskId,
     ask::devices::{Claim, Renew},
 };
 use muster_problem::{Fields, Problem};
@@ -16,6 +17,12 @@ pub struct Swept {
     pub tasks: u32,
     /// Attempts.
     pub task_devices: u32,
+}
+
+impl From<SweepReply> for Swept {
+    fn from(swept: SweepReply) -> Self {
+        Self { tasks: swept.jobs, task_devices: swept.tasks }
+    }
 }
 
 /// A row that is to end, and who is said to hold it.
@@ -93,6 +100,33 @@ pub fn read_fail(body: &Value) -> Result<Ending, Problem> {
 /// 422 naming the field that is missing or wrong.
 pub fn read_nothing(body: Option<&Value>) -> Result<(), Problem> {
     body.filter(|body| !body.is_null()).map_or(Ok(()), |body| Fields::of(body)?.only(&[]))
+}
+
+/// Phrases a rejected claim: a PC that nobody knows gets no rows.
+///
+/// # Errors
+/// The problem of any other rejection.
+pub fn phrase_claim(rejection: &Rejection) -> Result<ClaimedRows, Problem> {
+    match rejection {
+        Rejection::WorkerUnknown => Ok(ClaimedRows(Vec::new())),
+        other => Err(phrase(other)),
+    }
+}
+
+/// Phrases a rejected renewal: `false` where there is no lease to prolong. PostgreSQL's function would find no row to update
+/// and say the same.
+///
+/// # Errors
+/// The problem of any other rejection.
+pub fn phrase_renewal(rejection: &Rejection) -> Result<bool, Problem> {
+    match rejection {
+        Rejection::TaskUnknown
+        | Rejection::JobUnknown
+        | Rejection::WorkerUnknown
+        | Rejection::NotHolder { .. }
+        | Rejection::TaskNotRunning { .. } => Ok(false),
+        other => Err(phrase(other)),
+    }
 }
 
 /// A text that is no id of ours names no row, which is for the engine to say.

@@ -9,7 +9,8 @@ use crate::{
 use http::HeaderMap;
 use muster_model::{
     AssignmentRecord, AssignmentState, Demand, Digest, Millis, PoolEndRecord, PoolJobDraft, PoolJobId,
-    PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, SubmissionKey, Timestamp, UserId,
+    PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, PoolSubmissionReply, SubmissionKey, Timestamp,
+    UserId,
 };
 use muster_problem::{Misfit, Problem, WireMutant, planted};
 use muster_proof::{encode_base64url, signed_bytes};
@@ -212,6 +213,15 @@ pub struct JobList {
 pub struct BatchAnswer {
     /// One for each, in their order.
     pub jobs: Vec<BatchItem>,
+}
+
+impl BatchAnswer {
+    /// Shows jobs as they were taken, now or before (P13).
+    #[must_use]
+    pub fn of(taken: &PoolSubmissionReply) -> Self {
+        let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
+        Self { jobs: ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued }).collect() }
+    }
 }
 
 /// One job of a batch (P18).
