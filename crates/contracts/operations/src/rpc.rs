@@ -5,7 +5,7 @@ use muster_model::{
     Millis, Name, Rejection, SweepReply, TaskId,
     ask::devices::{Claim, Renew},
 };
-use muster_problem::{Fields, Problem};
+use muster_problem::{Fields, Problem, WireMutant, planted};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -50,7 +50,9 @@ pub fn read_claim(body: &Value) -> Result<Claim, Problem> {
         (Some(pc), _) | (None, Some(pc)) => pc,
         (None, None) => return Err(args.refuse("runner_pc_name", "is missing; so is runner_pc_id")),
     };
-    let max = args.opt_integer_in("max_to_claim", 0..=CLAIMS_MAX)?.unwrap_or(1);
+    let most = CLAIMS_MAX + i64::from(planted(WireMutant::MaxToClaimLimit));
+    let usual = i64::from(!planted(WireMutant::MaxToClaimDefault));
+    let max = args.opt_integer_in("max_to_claim", 0..=most)?.unwrap_or(usual);
     let max = u32::try_from(max).unwrap_or(u32::MAX);
     Ok(Claim { worker, max, lease: lease(&args)? })
 }
@@ -120,6 +122,7 @@ pub fn phrase_claim(rejection: &Rejection) -> Result<ClaimedRows, Problem> {
 /// The problem of any other rejection.
 pub fn phrase_renewal(rejection: &Rejection) -> Result<bool, Problem> {
     match rejection {
+        Rejection::TaskUnknown if planted(WireMutant::UnknownLeaseSaidMissing) => Err(phrase(rejection)),
         Rejection::TaskUnknown
         | Rejection::JobUnknown
         | Rejection::WorkerUnknown
@@ -141,8 +144,9 @@ fn lease(args: &Fields<'_>) -> Result<Millis, Problem> {
     let minutes = item.value.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= MINUTES_MAX);
     let minutes =
         minutes.ok_or_else(|| item.refuse("must be a number of minutes, more than 0 and at most 1440"))?;
+    let unit_ms = if planted(WireMutant::LeaseMinutesReadAsSeconds) { 1_000.0 } else { 60_000.0 };
     #[allow(clippy::cast_possible_truncation, reason = "at most a day of milliseconds")]
-    Ok(Millis((minutes * 60_000.0).round().max(1.0) as i64))
+    Ok(Millis((minutes * unit_ms).round().max(1.0) as i64))
 }
 
 const CLAIMS_MAX: i64 = 1000;

@@ -1,6 +1,7 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
 use muster_model::{LogRecord, TaskRecord, Timestamp};
+use muster_problem::{WireMutant, planted};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, sync::Arc};
@@ -154,7 +155,7 @@ fn show<T>(
         error: task.error.map(Into::into),
         result: task.result.as_deref().map(JsonText::new).transpose()?,
         config,
-        lease_expires_at: task.lease_until.and_then(&time),
+        lease_expires_at: task.lease_until.filter(|_| !planted(WireMutant::LeaseEndLeftOut)).and_then(&time),
         created_at: time(task.created_at),
         started_at: task.started_at.and_then(&time),
         timeout_at: task.timeout_at.and_then(&time),

@@ -219,7 +219,8 @@ impl BatchAnswer {
     /// Shows jobs as they were taken, now or before (P13).
     #[must_use]
     pub fn of(taken: &PoolSubmissionReply) -> Self {
-        let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
+        let first = taken.first.0.saturating_add(u64::from(planted(WireMutant::PoolBatchIdsOffByOne)));
+        let ids = first..first.saturating_add(u64::from(taken.count));
         Self { jobs: ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued }).collect() }
     }
 }
@@ -305,7 +306,7 @@ impl Receipt {
 /// 422 when it stands twice, or is not a key.
 pub fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next().filter(|_| !planted(WireMutant::PoolKeyNotRead)) else { return Ok(None) };
     let wrong = |msg: &str| Problem::misfit(Misfit::new(vec!["header".into(), IDEMPOTENCY_KEY.into()], msg));
     if values.next().is_some() {
         return Err(wrong("Input stands twice in the request"));
@@ -348,6 +349,9 @@ fn small(number: i64) -> u8 {
 /// A time too short to be counted is the shortest that can be.
 #[allow(clippy::cast_possible_truncation, reason = "at most thirty days")]
 fn millis(seconds: f64) -> Millis {
+    if planted(WireMutant::PoolTimeoutReadAsMillis) {
+        return Millis(seconds.ceil() as i64);
+    }
     Millis((seconds * 1000.0).ceil() as i64)
 }
 

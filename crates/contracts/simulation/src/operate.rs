@@ -2,7 +2,7 @@
 
 use crate::{limit, report::opt_task_id};
 use muster_model::{FrameRange, Name, ask::frames::Assign};
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -90,7 +90,8 @@ pub fn read_note(body: &Value) -> Result<Box<str>, Problem> {
 pub fn read_retry(body: Option<&Value>) -> Result<Option<Vec<FrameRange>>, Problem> {
     let Some(body) = body.filter(|body| !body.is_null()) else { return Ok(None) };
     let fields = Fields::of(body)?;
-    let Some(items) = fields.opt_items("frames", limit::RETRIED_RANGES)? else { return Ok(None) };
+    let items = fields.opt_items("frames", limit::RETRIED_RANGES)?;
+    let Some(items) = items.filter(|_| !planted(WireMutant::RetriedFramesNotRead)) else { return Ok(None) };
     if items.is_empty() {
         return Err(
             fields.refuse("frames", "must name at least one range; leave it out to retry all that failed")

@@ -30,7 +30,7 @@ pub fn phrase(rejection: &Rejection) -> Problem {
 #[must_use]
 pub fn for_operator(problem: Problem) -> Problem {
     match problem.status().as_u16() {
-        410 => Problem::conflict("the worker was removed"),
+        410 if !planted(WireMutant::RemovedSaidGoneToOperator) => Problem::conflict("the worker was removed"),
         _ => problem,
     }
 }
