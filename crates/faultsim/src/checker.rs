@@ -20,7 +20,8 @@ use history::Histories;
 use mirror::{Before, Mirror};
 use muster_coordinator::LeaseTimes;
 use muster_model::{
-    Change, Command, Fence, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus, Timestamp,
+    Change, Command, Fence, LaneRecord, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus,
+    Timestamp, WorkerRecord,
 };
 use muster_store::Batch;
 pub(crate) use pool::PoolBook;
@@ -243,6 +244,16 @@ impl Checker {
             running: self.mirror.running.iter().copied().collect(),
             schedules: self.mirror.calendar.standing.keys().copied().collect(),
         }
+    }
+
+    /// A device as the store has it.
+    pub(crate) fn lane(&self, lane: &Name) -> Option<&LaneRecord> {
+        self.mirror.lanes.get(lane)
+    }
+
+    /// A PC as the store has it.
+    pub(crate) fn worker(&self, worker: &Name) -> Option<&WorkerRecord> {
+        self.mirror.workers.get(worker)
     }
 
     fn running(&self) -> impl Iterator<Item = &muster_model::TaskRecord> {

@@ -1,15 +1,20 @@
-//! Clients that submit and cancel runs, and operators who turn the knobs.
+//! Clients that submit and cancel runs, and operators who turn the knobs. All that they know is in the responses that they
+//! get.
+
+mod wire;
 
 use crate::{
-    network::{Sender, Ticket},
+    checker::{Verdict, ensure},
+    message::Answer,
     plan::{LABELS, Plan, QUEUES, name},
     scene::{Happening, Scene},
 };
 use muster_model::{
-    Command, Digest, JobId, JobPayload, JobReply, Labels, Millis, Missed, Name, Rejection, Reply,
-    ScheduleCommand, ScheduleDraft, ScheduleId, Scope, Submission, SubmissionKey, TaskId, Timestamp,
+    Command, Digest, JobId, JobPayload, Labels, Millis, Missed, Name, ScheduleCommand, ScheduleDraft,
+    ScheduleId, Scope, Submission, SubmissionKey, TaskId, Timestamp,
 };
 use std::collections::BTreeMap;
+pub(crate) use wire::{respond, send};
 
 /// Actions of people.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +61,17 @@ impl Clients {
         }
     }
 
-    pub(crate) fn hear(&mut self, ticket: &Ticket, result: &Result<Reply, Rejection>) {
-        self.cancelling.remove(&ticket.exchange);
-        let submitted = self.submitting.remove(&ticket.exchange);
-        if let (Some(_), Ok(Reply::Job(JobReply { job, .. }))) = (submitted, result) {
-            self.jobs.push(*job);
+    /// Reads the response to a request. One that is not final is as good as none: the request is sent again.
+    pub(crate) fn hear(&mut self, exchange: u64, answer: &Answer) -> Verdict {
+        if !answer.is_final() {
+            return Ok(());
         }
+        self.cancelling.remove(&exchange);
+        let Some(n) = self.submitting.remove(&exchange) else { return Ok(()) };
+        // Each key has one body: a repeat is recognised.
+        ensure(answer.status == 201, "repeat_refused", || format!("{answer:?} to {:?}", self.orders[n]))?;
+        self.jobs.extend(answer.text("run_id").parse::<JobId>());
+        Ok(())
     }
 
     /// Number of runs that were ever requested.
@@ -87,15 +97,14 @@ impl Clients {
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
-        let command = self.orders[n].command();
-        let ticket = scene.ask(Sender::Client, command, None);
+        let Some(ticket) = send(&self.orders[n].command(), scene) else { return };
         self.submitting.insert(ticket.exchange, n);
         scene.within(2_000, 6_000, Happening::Client(Duty::GiveUp(ticket.exchange)));
     }
 
     fn cancel(&mut self, job: JobId, scene: &mut Scene) {
         scene.count("cancel asked");
-        let ticket = scene.ask(Sender::Client, Command::Cancel { job }, None);
+        let Some(ticket) = send(&Command::Cancel { job }, scene) else { return };
         self.cancelling.insert(ticket.exchange, job);
         scene.within(2_000, 6_000, Happening::Client(Duty::GiveUp(ticket.exchange)));
     }
@@ -132,10 +141,11 @@ impl Order {
             scope: scope(scene, devices),
             max_attempts: attempts.and_then(|attempts| u16::try_from(attempts).ok()),
             payload: JobPayload {
-                title: None,
+                title: n.is_multiple_of(2).then(|| format!("order {n}").into()),
                 workflow: "w".into(),
                 params: "{}".into(),
-                timeout: None,
+                // The most that there may be; what agents are told is the same without it.
+                timeout: n.is_multiple_of(3).then_some(scene.plan.settings.attempt_timeout),
                 schedule: None,
             },
         })
@@ -166,7 +176,7 @@ fn scope(scene: &mut Scene, devices: &[Name]) -> Scope {
         }
         7..9 => {
             let chosen = devices.iter().filter(|_| scene.dice.chance(400));
-            Scope::Devices(chosen.cloned().chain([name("no-such-device")]).collect())
+            Scope::Devices(chosen.cloned().chain([name(NO_DEVICE)]).collect())
         }
         _ => Scope::Labels(label(scene)),
     }
@@ -200,7 +210,7 @@ impl Clients {
             _ => None,
         };
         if let Some(command) = command {
-            scene.ask(Sender::Client, command, None);
+            send(&command, scene);
         }
     }
 
@@ -208,8 +218,8 @@ impl Clients {
     fn put_in_order(&self, scene: &mut Scene) {
         let fleet = &scene.checker.fleet();
         for worker in &fleet.workers {
-            scene.ask(Sender::Client, Command::Resume { worker: worker.clone() }, None);
-            scene.ask(Sender::Client, Command::SetCap { worker: worker.clone(), cap: None }, None);
+            send(&Command::Resume { worker: worker.clone() }, scene);
+            send(&Command::SetCap { worker: worker.clone(), cap: None }, scene);
         }
         self.clear_calendar(scene, fleet);
     }
@@ -249,11 +259,15 @@ fn cap(scene: &mut Scene, worker: Name) -> Command {
     Command::SetCap { worker, cap: cap.and_then(|cap| u32::try_from(cap).ok()) }
 }
 
-/// Tries to renew a row that another worker holds.
+/// Tries to renew a row that another worker holds, or one that does not exist.
 fn meddle(scene: &mut Scene, fleet: &Fleet, worker: Name) -> Option<Command> {
     let task = *scene.dice.pick(&fleet.running)?;
+    let task = if scene.dice.chance(300) { TaskId::NIL } else { task };
     Some(Command::Renew { task, worker, lease: Millis(600_000) })
 }
+
+/// A device that nobody has.
+const NO_DEVICE: &str = "no-such-device";
 
 /// Runs that one world may have.
 const ORDERS_MAX: usize = 40;
@@ -268,14 +282,14 @@ impl Clients {
             _ if fleet.schedules.len() < SCHEDULES_MAX => self.plan_runs(scene, fleet),
             _ => return,
         };
-        scene.ask(Sender::Client, Command::Schedules(command), None);
+        send(&Command::Schedules(command), scene);
     }
 
     /// Every schedule ends, so that runs can come to an end.
     fn clear_calendar(&self, scene: &mut Scene, fleet: &Fleet) {
         for schedule in &fleet.schedules {
             let command = ScheduleCommand::Delete { schedule: *schedule };
-            scene.ask(Sender::Client, Command::Schedules(command), None);
+            send(&Command::Schedules(command), scene);
         }
     }
 
@@ -287,16 +301,24 @@ impl Clients {
             .chance(300)
             .then(|| format!("calendar-{number}"))
             .map(|key| SubmissionKey::new(&key).expect("a plain key"));
-        let every = scene.dice.pick(&["* * * * *", "*/2 * * * *", "*/3 * * * *"]).copied();
+        let every = scene.dice.pick(&[1, 2, 3]).copied().unwrap_or(1);
+        let cron = if every == 1 { "* * * * *".into() } else { format!("*/{every} * * * *") };
         let missed = if scene.dice.chance(500) { Missed::Once } else { Missed::Skip };
         ScheduleCommand::Create(Box::new(ScheduleDraft {
-            cron: every.unwrap_or("* * * * *").into(),
+            cron: cron.into(),
             timezone: "Asia/Kathmandu".into(),
             missed,
-            next_at: Some(minute(scene.now) + MINUTE),
+            next_at: Some(first_slot(scene.now, every)),
             run,
         }))
     }
+}
+
+/// The first minute from now on that is a multiple on a clock in Kathmandu, which is ahead by five hours and three quarters.
+fn first_slot(now: Timestamp, every: i64) -> Timestamp {
+    let minutes = minute(now).0 / MINUTE.0 + 1;
+    let left = (minutes + 45).rem_euclid(every);
+    Timestamp((minutes + if left == 0 { 0 } else { every - left }) * MINUTE.0)
 }
 
 fn fire_again(scene: &mut Scene, schedule: ScheduleId) -> ScheduleCommand {

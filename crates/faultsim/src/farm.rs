@@ -6,7 +6,7 @@ mod real;
 mod rig;
 mod wire;
 
-pub(crate) use director::{Director, FarmView};
+pub(crate) use director::{Director, FarmView, respond};
 pub(crate) use plain::Chore as PlainChore;
 pub(crate) use real::Chore as RendererChore;
 pub(crate) use rig::Rig;

@@ -1,6 +1,9 @@
 //! A wire that loses, delays, doubles and reorders, and is cut for a while.
 
-use crate::scene::{Happening, Scene};
+use crate::{
+    message::Response,
+    scene::{Happening, Scene},
+};
 use muster_model::{Command, Millis, Rejection, Reply, Timestamp};
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
@@ -33,6 +36,8 @@ pub(crate) struct Ticket {
     /// True if the connection is known to be broken.
     pub(crate) broken: Rc<Cell<bool>>,
     pub(crate) way: Way,
+    /// The response, once it has left, where the sender reads it as bytes.
+    pub(crate) response: Option<Rc<Response>>,
 }
 
 /// The way of a request and its answer.
@@ -106,6 +111,7 @@ impl Scene {
             token: None,
             broken: Rc::new(Cell::new(false)),
             way: Way::default(),
+            response: None,
         }
     }
 

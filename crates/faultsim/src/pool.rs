@@ -6,7 +6,7 @@ mod real;
 mod rig;
 mod wire;
 
-pub(crate) use patron::{Patron, PoolView};
+pub(crate) use patron::{Patron, PoolView, respond};
 pub(crate) use plain::Chore as PlainChore;
 pub(crate) use real::Chore as MemberChore;
 

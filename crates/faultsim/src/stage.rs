@@ -2,6 +2,7 @@
 
 use crate::{
     checker::Broken,
+    client,
     coordinator::{Cut, Ending},
     dice::Dice,
     fault::Fault,
@@ -100,7 +101,7 @@ impl Stage {
                 schedule: None,
             },
         };
-        self.world.scene.ask(Sender::Client, Command::Submit(Box::new(submission)), None);
+        client::send(&Command::Submit(Box::new(submission)), &mut self.world.scene);
     }
 
     /// Lets time pass.

@@ -7,6 +7,7 @@ use crate::{
     farm::Farm,
     fault::Fault,
     machine::{Chore, Program},
+    message::Answer,
     network::{Sender, Ticket},
     node::Node,
     planted::Planted,
@@ -278,14 +279,21 @@ impl World {
             return Ok(());
         }
         if ticket.sender == Sender::Client {
-            self.clients.hear(ticket, &result);
-            self.farm.director.hear(ticket);
-            self.pool.patron.hear(ticket);
+            return self.client_hears(ticket);
         }
         match self.reached(ticket.sender) {
             Some((program, scene)) => program.hear(ticket, result, scene),
             None => Ok(()),
         }
+    }
+
+    /// A response reaches a client or operator.
+    fn client_hears(&mut self, ticket: &Ticket) -> Verdict {
+        let Some(response) = &ticket.response else { return Ok(()) };
+        let (exchange, answer) = (ticket.exchange, Answer::read(response)?);
+        self.clients.hear(exchange, &answer)?;
+        self.farm.director.hear(exchange, &answer)?;
+        self.pool.patron.hear(exchange, &answer)
     }
 
     /// Tells the sender that the coordinator is away.

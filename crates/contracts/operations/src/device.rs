@@ -1,7 +1,7 @@
 //! Devices (Q15).
 
 use muster_model::{Labels, LaneRecord, Name};
-use muster_problem::{Fields, Problem};
+use muster_problem::{Fields, Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{borrow::Cow, collections::BTreeMap};
@@ -83,11 +83,12 @@ pub(crate) fn labels(fields: &Fields<'_>, entries_max: usize) -> Result<Labels, 
 /// A device as outsiders see it.
 #[must_use]
 pub fn show_device(lane: LaneRecord) -> Device {
+    let labels = lane.labels.iter().filter(|_| !planted(WireMutant::DeviceLabelsLeftOut));
     Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),
         status: lane.status.as_str().into(),
-        labels: lane.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
+        labels: labels.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         runtime_handle: lane.handle.to_string(),
         attachment: lane.attachment.as_str().into(),
         offline_since: lane.offline_since.map(|at| at.0),

@@ -35,7 +35,10 @@ pub use request::{
     RunRequest, ScheduleRequest, SweepArgs,
 };
 pub use retry::{Retry, failure_of, read_retry, show_failures};
-pub use rpc::{Ending, Swept, read_claim, read_complete, read_fail, read_nothing, read_renew};
+pub use rpc::{
+    Ending, Swept, phrase_claim, phrase_renewal, read_claim, read_complete, read_fail, read_nothing,
+    read_renew,
+};
 pub use run::{
     Counts, Failure, FailureList, ListedRun, Progress, RowCounts, Run, RunDetail, RunList, RunState,
     count_rows, rate_since, show_listed, show_state,

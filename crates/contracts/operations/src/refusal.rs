@@ -1,7 +1,7 @@
 //! The engine's rejections in this contract's words, and in PostgREST's (Q14).
 
 use muster_model::{Rejection, ScheduleRejection};
-use muster_problem::Problem;
+use muster_problem::{Problem, WireMutant, planted};
 use serde_json::Value;
 
 /// Puts a rejection into this contract's words.
@@ -16,6 +16,9 @@ pub fn phrase(rejection: &Rejection) -> Problem {
         Rejection::NotHolder { holder } => Problem::conflict(format!("the task_device is held by {holder}")),
         Rejection::TaskNotRunning { status } => {
             Problem::conflict(format!("the task_device is not running; it is {}", status.as_str()))
+        }
+        Rejection::JobEnded { .. } if planted(WireMutant::RunEndedSaidMissing) => {
+            Problem::not_found("there is no such run")
         }
         Rejection::JobEnded { status } => {
             Problem::conflict(format!("the run has ended; it is {}", status.as_str()))

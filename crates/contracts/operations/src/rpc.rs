@@ -1,10 +1,11 @@
 //! The PostgREST-style calls of PCs: claim, renew, complete, fail and sweep (Q14).
 
+use crate::{ClaimedRows, phrase};
 use muster_model::{
-    Millis, Name, TaskId,
+    Millis, Name, Rejection, SweepReply, TaskId,
     ask::devices::{Claim, Renew},
 };
-use muster_problem::{Fields, Problem};
+use muster_problem::{Fields, Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -16,6 +17,12 @@ pub struct Swept {
     pub tasks: u32,
     /// Attempts.
     pub task_devices: u32,
+}
+
+impl From<SweepReply> for Swept {
+    fn from(swept: SweepReply) -> Self {
+        Self { tasks: swept.jobs, task_devices: swept.tasks }
+    }
 }
 
 /// A row that is to end, and who is said to hold it.
@@ -43,7 +50,9 @@ pub fn read_claim(body: &Value) -> Result<Claim, Problem> {
         (Some(pc), _) | (None, Some(pc)) => pc,
         (None, None) => return Err(args.refuse("runner_pc_name", "is missing; so is runner_pc_id")),
     };
-    let max = args.opt_integer_in("max_to_claim", 0..=CLAIMS_MAX)?.unwrap_or(1);
+    let most = CLAIMS_MAX + i64::from(planted(WireMutant::MaxToClaimLimit));
+    let usual = i64::from(!planted(WireMutant::MaxToClaimDefault));
+    let max = args.opt_integer_in("max_to_claim", 0..=most)?.unwrap_or(usual);
     let max = u32::try_from(max).unwrap_or(u32::MAX);
     Ok(Claim { worker, max, lease: lease(&args)? })
 }
@@ -95,6 +104,34 @@ pub fn read_nothing(body: Option<&Value>) -> Result<(), Problem> {
     body.filter(|body| !body.is_null()).map_or(Ok(()), |body| Fields::of(body)?.only(&[]))
 }
 
+/// Phrases a rejected claim: a PC that nobody knows gets no rows.
+///
+/// # Errors
+/// The problem of any other rejection.
+pub fn phrase_claim(rejection: &Rejection) -> Result<ClaimedRows, Problem> {
+    match rejection {
+        Rejection::WorkerUnknown => Ok(ClaimedRows(Vec::new())),
+        other => Err(phrase(other)),
+    }
+}
+
+/// Phrases a rejected renewal: `false` where there is no lease to prolong. PostgreSQL's function would find no row to update
+/// and say the same.
+///
+/// # Errors
+/// The problem of any other rejection.
+pub fn phrase_renewal(rejection: &Rejection) -> Result<bool, Problem> {
+    match rejection {
+        Rejection::TaskUnknown if planted(WireMutant::UnknownLeaseSaidMissing) => Err(phrase(rejection)),
+        Rejection::TaskUnknown
+        | Rejection::JobUnknown
+        | Rejection::WorkerUnknown
+        | Rejection::NotHolder { .. }
+        | Rejection::TaskNotRunning { .. } => Ok(false),
+        other => Err(phrase(other)),
+    }
+}
+
 /// A text that is no id of ours names no row, which is for the engine to say.
 fn row(args: &Fields<'_>, key: &str) -> Result<TaskId, Problem> {
     Ok(args.text(key, ID_CHARS_MAX)?.parse().unwrap_or(TaskId::NIL))
@@ -107,8 +144,9 @@ fn lease(args: &Fields<'_>) -> Result<Millis, Problem> {
     let minutes = item.value.as_f64().filter(|minutes| *minutes > 0.0 && *minutes <= MINUTES_MAX);
     let minutes =
         minutes.ok_or_else(|| item.refuse("must be a number of minutes, more than 0 and at most 1440"))?;
+    let unit_ms = if planted(WireMutant::LeaseMinutesReadAsSeconds) { 1_000.0 } else { 60_000.0 };
     #[allow(clippy::cast_possible_truncation, reason = "at most a day of milliseconds")]
-    Ok(Millis((minutes * 60_000.0).round().max(1.0) as i64))
+    Ok(Millis((minutes * unit_ms).round().max(1.0) as i64))
 }
 
 const CLAIMS_MAX: i64 = 1000;

@@ -23,6 +23,12 @@ pub struct ScheduleState {
     pub next_at: Option<i64>,
 }
 
+impl From<&ScheduleRecord> for ScheduleState {
+    fn from(record: &ScheduleRecord) -> Self {
+        Self { schedule_id: record.id.to_string(), next_at: record.draft.next_at.map(|at| at.0) }
+    }
+}
+
 /// One schedule.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {

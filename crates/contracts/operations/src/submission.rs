@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use muster_model::{Digest, JobPayload, Labels, Millis, Name, Scope, Submission, SubmissionKey};
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -20,6 +20,7 @@ pub fn read_submission(body: &Value, attempt_timeout: Millis) -> Result<Submissi
 pub(crate) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<Submission, Problem> {
     fields.only(&["workflow_id", "params", "scope", "queue", "timeoutMs", "max_attempts", "title"])?;
     let max_attempts = fields.opt_integer_in("max_attempts", 1..=100)?;
+    let timeout_max = attempt_timeout.0 - i64::from(planted(WireMutant::RunTimeoutLimit));
     Ok(Submission {
         key: None,
         digest: Digest(0),
@@ -30,7 +31,7 @@ pub(crate) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<S
             title: fields.opt_text("title", TITLE_CHARS_MAX)?.map(Into::into),
             workflow: fields.name("workflow_id")?.as_str().into(),
             params: params(fields)?,
-            timeout: fields.opt_integer_in("timeoutMs", 1..=attempt_timeout.0)?.map(Millis),
+            timeout: fields.opt_integer_in("timeoutMs", 1..=timeout_max)?.map(Millis),
             schedule: None,
         },
     })
@@ -42,7 +43,7 @@ pub(crate) fn read_run(fields: &Fields<'_>, attempt_timeout: Millis) -> Result<S
 /// 422 naming the field that is missing or wrong.
 pub fn read_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
     let mut values = headers.get_all(KEY_HEADER).iter();
-    let Some(value) = values.next() else {
+    let Some(value) = values.next().filter(|_| !planted(WireMutant::RunKeyNotRead)) else {
         return Ok(None);
     };
     if values.next().is_some() {

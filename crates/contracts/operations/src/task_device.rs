@@ -1,7 +1,7 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
 use muster_model::{LogRecord, TaskRecord, Timestamp};
-use muster_problem::JsonText;
+use muster_problem::{JsonText, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::ToSchema;
@@ -119,7 +119,7 @@ fn show<T>(
         error: task.error.map(Into::into),
         result: task.result.as_deref().map(JsonText::new).transpose()?,
         config,
-        lease_expires_at: task.lease_until.and_then(&time),
+        lease_expires_at: task.lease_until.filter(|_| !planted(WireMutant::LeaseEndLeftOut)).and_then(&time),
         created_at: time(task.created_at),
         started_at: task.started_at.and_then(&time),
         timeout_at: task.timeout_at.and_then(&time),

@@ -8,7 +8,8 @@ use crate::{
 use http::HeaderMap;
 use muster_model::{
     AssignmentRecord, AssignmentState, Demand, Digest, Millis, PoolEndRecord, PoolJobDraft, PoolJobId,
-    PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, SubmissionKey, Timestamp, UserId,
+    PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, PoolSubmissionReply, SubmissionKey, Timestamp,
+    UserId,
 };
 use muster_problem::{Misfit, Problem, WireMutant, planted};
 use muster_proof::{encode_base64url, signed_bytes};
@@ -213,6 +214,16 @@ pub struct BatchAnswer {
     pub jobs: Vec<BatchItem>,
 }
 
+impl BatchAnswer {
+    /// Shows jobs as they were taken, now or before (P13).
+    #[must_use]
+    pub fn of(taken: &PoolSubmissionReply) -> Self {
+        let first = taken.first.0.saturating_add(u64::from(planted(WireMutant::PoolBatchIdsOffByOne)));
+        let ids = first..first.saturating_add(u64::from(taken.count));
+        Self { jobs: ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued.as_str().into() }).collect() }
+    }
+}
+
 /// One job of a batch (P18).
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = PoolBatchItem)]
@@ -293,7 +304,7 @@ impl Receipt {
 /// 422 when it stands twice, or is not a key.
 pub fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<SubmissionKey>, Problem> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next().filter(|_| !planted(WireMutant::PoolKeyNotRead)) else { return Ok(None) };
     let wrong = |msg: &str| Problem::misfit(Misfit::new(vec!["header".into(), IDEMPOTENCY_KEY.into()], msg));
     if values.next().is_some() {
         return Err(wrong("Input stands twice in the request"));
@@ -336,6 +347,9 @@ fn small(number: i64) -> u8 {
 /// A time too short to be counted is the shortest that can be.
 #[allow(clippy::cast_possible_truncation, reason = "at most thirty days")]
 fn millis(seconds: f64) -> Millis {
+    if planted(WireMutant::PoolTimeoutReadAsMillis) {
+        return Millis(seconds.ceil() as i64);
+    }
     Millis((seconds * 1000.0).ceil() as i64)
 }
 

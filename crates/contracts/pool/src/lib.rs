@@ -9,6 +9,7 @@ mod description;
 pub mod golden;
 mod job;
 pub mod limit;
+mod path;
 pub mod refusal;
 mod shape;
 mod specs;
@@ -21,6 +22,7 @@ pub use job::{
     BatchAnswer, BatchItem, BatchRequest, Explained, IDEMPOTENCY_KEY, Job, JobList, JobRequest, Receipt,
     read_idempotency_key, resubmission,
 };
+pub use path::{read_job_id, read_worker_id};
 pub use refusal::Refusal;
 pub use submission::{
     ParsedSubmission, SubmitRequest, Submitted, SubmittedItem, UnverifiedResult, read_worker_key,

@@ -80,6 +80,7 @@ impl From<&PoolRejection> for Refusal {
             // The key was replaced while the result was on its way: it does not verify the result any more.
             PoolRejection::KeyReplaced => Self::bad(SIGNATURE_INVALID),
             PoolRejection::JobUnknown => JOB_NOT_FOUND,
+            PoolRejection::JobFinished if planted(WireMutant::PoolJobFinishedSaidMissing) => JOB_NOT_FOUND,
             PoolRejection::JobFinished => Self::conflict("Job already finished"),
             PoolRejection::KeyConflict => Self::conflict("Idempotency-Key was used before, for another body"),
             PoolRejection::IdsExhausted => Self::conflict("There are no more ids"),

@@ -173,7 +173,7 @@ impl Worker {
             reputation: worker.reputation(),
             dissents: worker.dissents,
             draining: worker.draining,
-            ban_reason: worker.ban_reason.take(),
+            ban_reason: worker.ban_reason.take().filter(|_| !planted(WireMutant::PoolBanReasonLeftOut)),
             registered: Registered::of(worker),
         }
     }

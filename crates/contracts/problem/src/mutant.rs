@@ -70,6 +70,48 @@ mutants! {
     PoolWorkMaxOffByOne,
     /// A refused result among several is not marked as identical (P19).
     PoolItemIdenticalDropped,
+    /// The `Idempotency-Key` of jobs is not read (P13).
+    PoolKeyNotRead,
+    /// The limit of a job in seconds is read as milliseconds (P13).
+    PoolTimeoutReadAsMillis,
+    /// The ids of a batch begin one too late (P18).
+    PoolBatchIdsOffByOne,
+    /// A job that has ended cannot be found by whoever cancels it (P13).
+    PoolJobFinishedSaidMissing,
+    /// A worker is shown without the reason of its ban (P14).
+    PoolBanReasonLeftOut,
+    /// The `Idempotency-Key` of a run is not read (Q15).
+    RunKeyNotRead,
+    /// The longest `timeoutMs` of a run is refused (Q15).
+    RunTimeoutLimit,
+    /// A run that was cancelled is said to run (Q7).
+    CancelledSaidRunning,
+    /// A run that has ended cannot be found by whoever cancels it (Q7).
+    RunEndedSaidMissing,
+    /// A device is shown without its labels (Q15).
+    DeviceLabelsLeftOut,
+    /// A name that nobody has is not warned of (Q15).
+    UnknownNameNotWarned,
+    /// `lease_minutes` is read as seconds (Q14).
+    LeaseMinutesReadAsSeconds,
+    /// A claim without `max_to_claim` gets nothing (Q14).
+    MaxToClaimDefault,
+    /// A claim may ask for one row more than there may be (Q14).
+    MaxToClaimLimit,
+    /// A claimed row does not show when its lease ends (Q14).
+    LeaseEndLeftOut,
+    /// The renewal of a row that does not exist is refused with 404 instead of `false` (Q14).
+    UnknownLeaseSaidMissing,
+    /// A session without `qualityMode` is relaxed (S26).
+    QualityModeDefault,
+    /// A session does not show the frames that are missing (S26b).
+    SkippedFramesLeftOut,
+    /// The frames of a retry are not read: all that failed are rendered again (S26b).
+    RetriedFramesNotRead,
+    /// A session may have one frame more than the limit (S26).
+    TotalFramesLimit,
+    /// An operator is told 410 of a worker that was removed, as the worker itself is (S6).
+    RemovedSaidGoneToOperator,
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.

@@ -38,7 +38,7 @@ pub use records::{
     Replay, SessionList, SessionTask, SubmittedResult, TaskList, WorkerList,
 };
 pub use registration::{RegisterRequest, RegisterResponse, read_registration};
-pub use rejection::phrase;
+pub use rejection::{for_operator, phrase};
 pub use report::{
     Acknowledgement, FailRequest, IdRangeRequest, ProgressRequest, WAIT_MS_MAX, read_fail, read_id_request,
     read_progress, wait_of,

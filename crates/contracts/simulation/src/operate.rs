@@ -2,7 +2,7 @@
 
 use crate::{Range, limit, report::opt_task_id};
 use muster_model::{FrameRange, Name, ask::frames::Assign};
-use muster_problem::{Fields, Item, Problem};
+use muster_problem::{Fields, Item, Problem, WireMutant, planted};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -90,13 +90,15 @@ pub fn read_note(body: &Value) -> Result<Box<str>, Problem> {
     said(body, "note")
 }
 
-/// Reads the frames to be rendered again; none for all that failed (S26b).
+/// Reads the frames to be rendered again; none for all that failed (S26b). The body may be absent.
 ///
 /// # Errors
 /// A field is missing or has an impossible value; the problem names it.
-pub fn read_retry(body: &Value) -> Result<Option<Vec<FrameRange>>, Problem> {
+pub fn read_retry(body: Option<&Value>) -> Result<Option<Vec<FrameRange>>, Problem> {
+    let Some(body) = body.filter(|body| !body.is_null()) else { return Ok(None) };
     let fields = Fields::of(body)?;
-    let Some(items) = fields.opt_items("frames", limit::RETRIED_RANGES)? else { return Ok(None) };
+    let items = fields.opt_items("frames", limit::RETRIED_RANGES)?;
+    let Some(items) = items.filter(|_| !planted(WireMutant::RetriedFramesNotRead)) else { return Ok(None) };
     if items.is_empty() {
         return Err(
             fields.refuse("frames", "must name at least one range; leave it out to retry all that failed")
@@ -170,9 +172,11 @@ mod tests {
     #[test]
     fn a_retry_names_ranges() {
         assert_eq!(serde_json::to_value(RetryRequest::default()).unwrap(), json!({}));
-        assert_eq!(read_retry(&json!({})).unwrap(), None);
-        assert_eq!(read_retry(&json!({"frames": null})).unwrap(), None);
-        let ranges = read_retry(&json!({"frames": [[333, 334], [0, 10]]})).unwrap().unwrap();
+        for all in [None, Some(json!(null)), Some(json!({}))] {
+            assert_eq!(read_retry(all.as_ref()).unwrap(), None);
+        }
+        assert_eq!(read_retry(Some(&json!({"frames": null}))).unwrap(), None);
+        let ranges = read_retry(Some(&json!({"frames": [[333, 334], [0, 10]]}))).unwrap().unwrap();
         assert_eq!(ranges, [FrameRange { start: 333, end: 334 }, FrameRange { start: 0, end: 10 }]);
         for (bad, field) in [
             (json!([]), "frames"),
@@ -183,7 +187,7 @@ mod tests {
             (json!([[0, 1], [-1, 2]]), "frames[1][0]"),
             (json!([[0, 10_000_001]]), "frames[0][1]"),
         ] {
-            assert_eq!(blamed(read_retry(&json!({"frames": bad}))), field, "{bad}");
+            assert_eq!(blamed(read_retry(Some(&json!({"frames": bad})))), field, "{bad}");
         }
     }
 }

@@ -25,6 +25,16 @@ pub fn phrase(rejection: &Rejection) -> Problem {
     }
 }
 
+/// As a problem is told to an operator. That a worker was removed is no end of anything for an operator, unlike for the
+/// worker: it does not fit the state of things.
+#[must_use]
+pub fn for_operator(problem: Problem) -> Problem {
+    match problem.status().as_u16() {
+        410 if !planted(WireMutant::RemovedSaidGoneToOperator) => Problem::conflict("the worker was removed"),
+        _ => problem,
+    }
+}
+
 fn phrase_frames(rejection: &FrameRejection) -> Problem {
     match rejection {
         FrameRejection::RendererUnknown => Problem::not_found("there is no such worker"),

@@ -2,7 +2,7 @@
 
 use crate::{CompletedRange, Coverage, DroppedFrames, JsonText, Range, Replay, digest, limit, schema};
 use muster_model::{SessionId, SessionRecord, SessionStatus, SessionSubmission};
-use muster_problem::{Fields, Problem};
+use muster_problem::{Fields, Problem, WireMutant, planted};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
@@ -131,14 +131,16 @@ pub fn read_session(body: &Value, text: &str) -> Result<SessionSubmission, Probl
     let session = SessionId::new(fields.text("sessionId", limit::ID_CHARS)?);
     let detail = "must have 1 to 64 of a to z, 0 to 9, `_` and `-`";
     let session = session.map_err(|_| fields.refuse("sessionId", detail))?;
-    let frames = |key: &str| fields.integer_in(key, 1..=limit::FRAMES).map(i64::unsigned_abs);
+    let most = limit::FRAMES + i64::from(planted(WireMutant::TotalFramesLimit));
+    let frames = |key: &str| fields.integer_in(key, 1..=most).map(i64::unsigned_abs);
+    let usual = if planted(WireMutant::QualityModeDefault) { "relaxed" } else { "strict" };
     let output = fields.opt_text("outputDirectory", limit::PATH_CHARS)?;
     let output = output.map_or_else(|| format!("session_{session}").into(), Into::into);
     Ok(SessionSubmission {
         digest: digest(body),
         total_frames: frames("totalFrames")?,
         frames_per_task: frames("framesPerTask")?,
-        strict: fields.opt_choice("qualityMode", &["strict", "relaxed"])? != Some("relaxed"),
+        strict: fields.opt_choice("qualityMode", &["strict", "relaxed"])?.unwrap_or(usual) == "strict",
         output,
         body: text.into(),
         session,
@@ -165,7 +167,7 @@ impl From<SessionRecord> for Session {
             total_frames: record.total_frames,
             completed_frames: record.completed_frames,
             complete: record.status == SessionStatus::Completed && record.failed_frames == 0,
-            skipped_frames: record.failed_frames,
+            skipped_frames: if planted(WireMutant::SkippedFramesLeftOut) { 0 } else { record.failed_frames },
             frames_per_task: record.frames_per_task,
             quality_mode: if record.strict { "strict" } else { "relaxed" }.into(),
             output_directory: record.output.into(),

@@ -274,6 +274,11 @@ impl FrameBook {
         self.rows.sessions.values()
     }
 
+    /// A session as the store has it.
+    pub(crate) fn session(&self, id: &SessionId) -> Option<&SessionRecord> {
+        self.rows.sessions.get(id)
+    }
+
     /// When a request was first and last taken.
     fn taken_at(&self, exchange: u64) -> (Timestamp, Timestamp) {
         self.taken.get(&exchange).copied().unwrap_or((Timestamp(0), Timestamp(0)))

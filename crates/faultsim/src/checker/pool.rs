@@ -151,11 +151,7 @@ impl PoolBook {
     /// The pool as people see it.
     pub(crate) fn view(&self) -> PoolView {
         let open = self.rows.jobs.values().filter(|job| !self.rows.ends.contains_key(&job.id));
-        PoolView {
-            workers: self.workers().cloned().collect(),
-            jobs: self.rows.jobs.values().map(|job| (job.id, job.client)).collect(),
-            is_open: open.count() > 0,
-        }
+        PoolView { workers: self.workers().cloned().collect(), is_open: open.count() > 0 }
     }
 
     pub(crate) fn workers(&self) -> impl Iterator<Item = &PoolWorkerRecord> {

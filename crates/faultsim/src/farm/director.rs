@@ -1,17 +1,20 @@
 //! People who want sessions, and those who look after the workers.
 
+mod wire;
+
 use crate::{
-    checker::FrameBook,
+    checker::{FrameBook, Verdict},
     client::Duty,
-    network::{Sender, Ticket},
+    message::Answer,
     scene::{Happening, Scene},
 };
 use muster_model::{
-    ClosedSession, Command, Digest, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name,
-    QuarantineRecord, RendererState, RetryRequest, SessionId, SessionRecord, SessionStatus,
-    SessionSubmission, Steering,
+    ClosedSession, Digest, FrameCommand, FrameRange, FrameTaskId, FrameTaskRecord, Name, QuarantineRecord,
+    RendererState, RetryRequest, SessionId, SessionRecord, SessionStatus, SessionSubmission, Steering,
 };
 use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use wire::respond;
+use wire::send;
 
 /// All of these people.
 #[derive(Default)]
@@ -73,13 +76,20 @@ impl Director {
         }
     }
 
-    pub(crate) fn hear(&mut self, ticket: &Ticket) {
-        self.cancelling.remove(&ticket.exchange);
-        self.retrying.remove(&ticket.exchange);
-        // A rejected session was submitted by another client, with another body.
-        if let Some(n) = self.submitting.remove(&ticket.exchange) {
-            self.wanted.remove(&n);
+    /// Reads the response to a request. One that is not final is as good as none: the request is sent again.
+    pub(crate) fn hear(&mut self, exchange: u64, answer: &Answer) -> Verdict {
+        if !answer.is_final() {
+            return Ok(());
         }
+        self.cancelling.remove(&exchange);
+        self.retrying.remove(&exchange);
+        let Some(n) = self.submitting.remove(&exchange) else { return Ok(()) };
+        self.wanted.remove(&n);
+        // A refused session was submitted by another client, with another body.
+        if answer.is_done() {
+            answer.expect(answer.status, &[("sessionId", self.orders[n].session.as_str().into())])?;
+        }
+        Ok(())
     }
 
     /// Number of sessions that were ever requested.
@@ -112,15 +122,16 @@ impl Director {
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
-        let order = Box::new(self.orders[n].clone());
-        let ticket = ask(FrameCommand::Submit(order), scene);
+        let order = FrameCommand::Submit(Box::new(self.orders[n].clone()));
+        let Some(ticket) = send(&order, scene) else { return };
         self.submitting.insert(ticket.exchange, n);
         scene.within(2_000, 6_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
     }
 
     fn cancel(&mut self, session: SessionId, scene: &mut Scene) {
         scene.count("cancel of a session asked");
-        let ticket = ask(FrameCommand::Steer { session: session.clone(), to: Steering::Cancel }, scene);
+        let cancel = FrameCommand::Steer { session: session.clone(), to: Steering::Cancel };
+        let Some(ticket) = send(&cancel, scene) else { return };
         self.cancelling.insert(ticket.exchange, session);
         scene.within(2_000, 6_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
     }
@@ -135,23 +146,19 @@ pub(super) fn is_poison(session: &str, frames: FrameRange) -> bool {
 /// Lifts whatever would keep sessions from ending once the faults have stopped.
 fn put_in_order(scene: &mut Scene, view: &FarmView) {
     if view.paused {
-        ask(FrameCommand::Broadcast { pause: false }, scene);
+        send(&FrameCommand::Broadcast { pause: false }, scene);
     }
     for session in view.sessions.iter().filter(|session| session.open) {
-        ask(FrameCommand::Steer { session: session.id.clone(), to: Steering::Resume }, scene);
+        send(&FrameCommand::Steer { session: session.id.clone(), to: Steering::Resume }, scene);
     }
     for (worker, _) in view.renderers.iter().filter(|(_, state)| *state == RendererState::Quarantined) {
-        ask(FrameCommand::Approve { worker: worker.clone(), reason: "well again".into() }, scene);
+        send(&FrameCommand::Approve { worker: worker.clone(), reason: "well again".into() }, scene);
     }
 }
 
 /// True if a session has failed frames, and was not cancelled.
 fn is_retriable(session: &SessionRecord) -> bool {
     session.failed_frames > 0 && session.status != SessionStatus::Cancelled
-}
-
-fn ask(command: FrameCommand, scene: &mut Scene) -> Ticket {
-    scene.ask(Sender::Client, Command::Frames(command), None)
 }
 
 /// A session that somebody wants, however often it must be asked for.
@@ -182,7 +189,11 @@ impl Director {
             (0..3, _) => steer(scene, view),
             (3, _) => return self.cancel_one(scene, view),
             (4..7, _) => Some(FrameCommand::Broadcast { pause: scene.dice.chance(300) }),
-            (7, Some(worker)) => Some(FrameCommand::Quarantine { worker, reason: "odd".into() }),
+            (7, Some(worker)) => {
+                // Whoever gives no reason is refused.
+                let reason = if scene.dice.chance(100) { " " } else { "odd" };
+                Some(FrameCommand::Quarantine { worker, reason: reason.into() })
+            }
             (8..11, Some(worker)) => Some(FrameCommand::Approve { worker, reason: "mended".into() }),
             (11, Some(worker)) => Some(FrameCommand::Remove { worker, itself: false }),
             (12..15, Some(worker)) => assign(scene, view, worker),
@@ -195,7 +206,7 @@ impl Director {
             _ => None,
         };
         if let Some(command) = command {
-            ask(command, scene);
+            send(&command, scene);
         }
     }
 
@@ -209,12 +220,14 @@ impl Director {
         }
     }
 
-    /// Submits an existing session again, perhaps with another body.
+    /// Submits an existing session again, perhaps with another body, or with more frames than there may be.
     fn order_again(&self, scene: &mut Scene) -> Option<FrameCommand> {
         let order = scene.dice.pick(&self.orders)?.clone();
         let change = u128::from(scene.dice.chance(500)) << 64;
         let digest = Digest(order.digest.0 | change);
-        Some(FrameCommand::Submit(Box::new(SessionSubmission { digest, ..order })))
+        let is_endless = scene.dice.chance(200);
+        let total_frames = if is_endless { wire::FRAMES_MAX + 1 } else { order.total_frames };
+        Some(FrameCommand::Submit(Box::new(SessionSubmission { digest, total_frames, ..order })))
     }
 
     /// Has the failed frames of one session rendered again, once per session.
@@ -222,7 +235,7 @@ impl Director {
         let mut failed = view.sessions.iter().filter(|session| is_retriable(session));
         if let Some(session) = failed.find(|session| !self.retried.contains(&session.id)) {
             self.retried.insert(session.id.clone());
-            let ticket = ask(retry(session, None, view), scene);
+            let Some(ticket) = send(&retry(session, None, view), scene) else { return };
             self.retrying.insert(ticket.exchange);
             scene.within(20_000, 20_000, Happening::Director(Duty::GiveUp(ticket.exchange)));
         }
@@ -269,7 +282,7 @@ fn retire_all(scene: &mut Scene, view: &FarmView) {
     for (chunk, task) in view.chunks.iter().filter(|(_, other)| other == task) {
         scene.count("retiring of ids asked");
         let (chunk, task) = (*chunk, Some(task.clone()));
-        ask(FrameCommand::RetireChunk { chunk, task, reason: "all wrong".into() }, scene);
+        send(&FrameCommand::RetireChunk { chunk, task, reason: "all wrong".into() }, scene);
     }
 }
 

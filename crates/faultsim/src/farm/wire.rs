@@ -306,7 +306,7 @@ fn is_handout(task: &Task, handout: &FrameHandout) -> bool {
 }
 
 /// The status that contract S gives to a refusal, written down once more to compare with.
-const fn status(rejection: &FrameRejection) -> u16 {
+pub(super) const fn status(rejection: &FrameRejection) -> u16 {
     match rejection {
         FrameRejection::Quarantined => 403,
         FrameRejection::RendererUnknown

@@ -12,7 +12,7 @@ use crate::{
     scene::Scene,
 };
 use muster_contract_nodes::{Heartbeat, write_heartbeat};
-use muster_model::{Ask, Command, Fence, Handout, JobId, Name, Rejection, Reply, Report, TaskId, Timestamp};
+use muster_model::{Ask, Command, Fence, JobId, Name, Rejection, Reply, Report, TaskId, Timestamp};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -120,31 +120,33 @@ struct Work {
     task: TaskId,
     device: Name,
     attempt: u16,
-    fence: Fence,
+    /// Unknown to a PC that claimed it: rows do not show it.
+    fence: Option<Fence>,
     began: Timestamp,
     fails: bool,
 }
 
+/// A job as a node receives it.
+struct ReceivedJob {
+    task: TaskId,
+    device: Name,
+    attempt: u16,
+    fence: Option<Fence>,
+}
+
 impl Plain {
     /// Takes a job; one that is here already is not taken twice, a newer attempt replaces the older.
-    fn take(&mut self, handout: &Handout, scene: &mut Scene) {
-        let known = self.latest.get(&handout.task).copied().unwrap_or(0);
-        if known >= handout.attempt {
-            scene.count(if known == handout.attempt { "redelivered" } else { "older attempt ignored" });
+    fn take(&mut self, job: ReceivedJob, scene: &mut Scene) {
+        let known = self.latest.get(&job.task).copied().unwrap_or(0);
+        if known >= job.attempt {
+            scene.count(if known == job.attempt { "redelivered" } else { "older attempt ignored" });
             return;
         }
-        self.abandon(handout.task, scene);
-        self.latest.insert(handout.task, handout.attempt);
+        self.abandon(job.task, scene);
+        self.latest.insert(job.task, job.attempt);
         let number = self.number();
-        self.line.push_back(Work {
-            number,
-            task: handout.task,
-            device: handout.lane.clone(),
-            attempt: handout.attempt,
-            fence: handout.fence,
-            began: scene.now,
-            fails: false,
-        });
+        let ReceivedJob { task, device, attempt, fence } = job;
+        self.line.push_back(Work { number, task, device, attempt, fence, began: scene.now, fails: false });
         self.begin_work(scene);
     }
 
@@ -286,7 +288,8 @@ impl Program for Plain {
             self.pulling = None;
             self.pulled(result, scene);
         } else if let Some(call) = self.calls.remove(&exchange) {
-            self.call_answered(call, result, scene);
+            let response = ticket.response.as_ref();
+            return response.map_or(Ok(()), |response| self.call_answered(call, response, scene));
         } else if matches!(*ticket.command, Command::Report(_)) {
             let response = wire::respond(result.map(Report::reply))?;
             self.report_answered(exchange, response.status != 200, scene);

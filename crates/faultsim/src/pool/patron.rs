@@ -1,19 +1,24 @@
 //! People who hand in jobs, owners who steer their workers, and admins.
 
+mod wire;
+
 use super::{
     rig::{MEMORY, REGIONS},
-    wire::{self, PAYLOAD},
+    wire::PAYLOAD,
 };
 use crate::{
+    checker::{Verdict, ensure},
     client::Duty,
-    network::{Sender, Ticket},
+    message::Answer,
     scene::{Happening, Scene},
 };
 use muster_model::{
-    Command, Demand, Digest, Millis, PoolCommand, PoolJobDraft, PoolJobId, PoolSubmission, PoolWorkerRecord,
-    Quality, Scale, Specs, SubmissionKey, UserId,
+    Demand, Digest, Millis, PoolCommand, PoolJobDraft, PoolJobId, PoolSubmission, PoolWorkerRecord, Quality,
+    Scale, Specs, SubmissionKey, UserId,
 };
 use std::collections::BTreeMap;
+pub(crate) use wire::respond;
+use wire::{PRIORITY_MAX, ids_of, send};
 
 /// All of these people.
 #[derive(Default)]
@@ -21,6 +26,8 @@ pub(crate) struct Patron {
     orders: Vec<PoolSubmission>,
     /// Those that were not handed in yet.
     unsent: usize,
+    /// The jobs of each order, as the first response named them.
+    taken: BTreeMap<usize, Vec<u64>>,
     submitting: BTreeMap<u64, usize>,
     cancelling: BTreeMap<u64, Cancellation>,
     /// True if everything was put in order: whatever was under way before has arrived.
@@ -37,7 +44,6 @@ struct Cancellation {
 /// The pool as people see it.
 pub(crate) struct PoolView {
     pub(crate) workers: Vec<PoolWorkerRecord>,
-    pub(crate) jobs: Vec<(PoolJobId, UserId)>,
     /// True if some job has not ended.
     pub(crate) is_open: bool,
 }
@@ -78,9 +84,25 @@ impl Patron {
         }
     }
 
-    pub(crate) fn hear(&mut self, ticket: &Ticket) {
-        self.cancelling.remove(&ticket.exchange);
-        self.submitting.remove(&ticket.exchange);
+    /// Reads the response to a request. One that is not final is as good as none: the request is sent again.
+    pub(crate) fn hear(&mut self, exchange: u64, answer: &Answer) -> Verdict {
+        if !answer.is_final() {
+            return Ok(());
+        }
+        self.cancelling.remove(&exchange);
+        match self.submitting.remove(&exchange) {
+            Some(n) if answer.is_done() => self.note_taken(n, answer),
+            _ => Ok(()),
+        }
+    }
+
+    /// P13: a repeat is answered as the first was.
+    fn note_taken(&mut self, n: usize, answer: &Answer) -> Verdict {
+        let ids = ids_of(answer);
+        let first = self.taken.entry(n).or_insert_with(|| ids.clone());
+        ensure(*first == ids && ids.len() == self.orders[n].jobs.len(), "repeat_answered_otherwise", || {
+            format!("{answer:?} after {first:?}")
+        })
     }
 
     /// Number of jobs that were ever requested.
@@ -114,12 +136,12 @@ impl Patron {
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
-        let Some(order) = wire::submit(&self.orders[n], scene).map(Box::new) else { return };
-        if order.key.is_some() && scene.dice.chance(150) {
+        let order = PoolCommand::Submit(Box::new(self.orders[n].clone()));
+        if self.orders[n].key.is_some() && scene.dice.chance(150) {
             // A user pressed the button twice.
-            ask(PoolCommand::Submit(order.clone()), scene);
+            send(&order, scene);
         }
-        let ticket = ask(PoolCommand::Submit(order), scene);
+        let Some(ticket) = send(&order, scene) else { return };
         self.submitting.insert(ticket.exchange, n);
         scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
     }
@@ -127,7 +149,7 @@ impl Patron {
     fn cancel(&mut self, cancellation: Cancellation, scene: &mut Scene) {
         scene.count("cancel of a pool job asked");
         let Cancellation { job, client } = cancellation;
-        let ticket = ask(PoolCommand::Cancel { job, client }, scene);
+        let Some(ticket) = send(&PoolCommand::Cancel { job, client }, scene) else { return };
         self.cancelling.insert(ticket.exchange, cancellation);
         scene.within(2_000, 6_000, Happening::Patron(Duty::GiveUp(ticket.exchange)));
     }
@@ -138,16 +160,12 @@ fn put_in_order(scene: &mut Scene, view: &PoolView) {
     for row in &view.workers {
         let worker = row.id;
         if row.ban_reason.is_some() {
-            ask(PoolCommand::Unban { worker, reason: "forgiven".into() }, scene);
+            send(&PoolCommand::Unban { worker, reason: "forgiven".into() }, scene);
         }
         if row.draining {
-            ask(PoolCommand::Drain { worker, owner: None, draining: false }, scene);
+            send(&PoolCommand::Drain { worker, owner: None, draining: false }, scene);
         }
     }
-}
-
-fn ask(command: PoolCommand, scene: &mut Scene) -> Ticket {
-    scene.ask(Sender::Client, Command::Pool(command), None)
 }
 
 /// Jobs that somebody wants, one or several at once.
@@ -201,16 +219,20 @@ impl Patron {
         let row = scene.dice.pick(&view.workers);
         let command = match (scene.dice.below(20), row) {
             (0..6, _) => return self.order_more(scene),
-            (6..8, _) => return self.cancel_one(scene, view),
+            (6..8, _) => return self.cancel_one(scene),
             (8..10, _) => self.order_again(scene),
-            (10, Some(row)) => Some(PoolCommand::Ban { worker: row.id, reason: "odd".into() }),
+            (10, Some(row)) => {
+                // Whoever gives no reason is refused.
+                let reason = if scene.dice.chance(100) { "" } else { "odd" };
+                Some(PoolCommand::Ban { worker: row.id, reason: reason.into() })
+            }
             (11..14, Some(row)) => Some(PoolCommand::Unban { worker: row.id, reason: "well".into() }),
             (14..16, Some(row)) => Some(drain(row, true, scene)),
             (16..19, Some(row)) => Some(drain(row, false, scene)),
             _ => None,
         };
         if let Some(command) = command {
-            ask(command, scene);
+            send(&command, scene);
         }
     }
 
@@ -223,20 +245,26 @@ impl Patron {
         }
     }
 
-    /// Submits an existing order again, perhaps with another body.
+    /// Submits an existing order again, perhaps with another body, or with a priority that is none.
     fn order_again(&self, scene: &mut Scene) -> Option<PoolCommand> {
         let mut order = scene.dice.pick(&self.orders).filter(|order| order.key.is_some())?.clone();
         if scene.dice.chance(400) {
             order.jobs[0].payload = "{}".into();
         }
-        wire::submit(&order, scene).map(|order| PoolCommand::Submit(Box::new(order)))
+        if scene.dice.chance(100) {
+            order.jobs[0].priority = PRIORITY_MAX + 1;
+        }
+        Some(PoolCommand::Submit(Box::new(order)))
     }
 
     /// By its client, by an admin, or by somebody whose it is not.
-    fn cancel_one(&mut self, scene: &mut Scene, view: &PoolView) {
-        let Some((job, client)) = scene.dice.pick(&view.jobs).copied() else {
-            return;
+    fn cancel_one(&mut self, scene: &mut Scene) {
+        let of_order = |(n, ids): (&usize, &Vec<u64>)| {
+            let client = self.orders[*n].client;
+            ids.iter().map(|id| (PoolJobId(*id), client)).collect::<Vec<_>>()
         };
+        let jobs: Vec<(PoolJobId, UserId)> = self.taken.iter().flat_map(of_order).collect();
+        let Some((job, client)) = scene.dice.pick(&jobs).copied() else { return };
         let client = match scene.dice.below(10) {
             0..2 => None,
             2 => Some(UserId(1)),

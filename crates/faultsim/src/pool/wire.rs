@@ -7,15 +7,15 @@ use super::rig::key_of_text;
 use crate::{checker::Broken, network::Ticket, scene::Scene};
 use http::Response;
 use muster_contract_pool::{
-    Assignment, AssignmentListWriter, BatchRequest, HeartbeatRequest, JobRequest, KeyRequest, Moment,
-    ParsedSubmission, PollAnswer, PollRequest, Refusal, RegisterRequest, Registered, Seen, SubmitRequest,
-    Submitted, SubmittedItem, UnverifiedResult, WorkAnswer, WorkRequest, Worker, WorkerList, WorkerSummary,
+    Assignment, AssignmentListWriter, HeartbeatRequest, KeyRequest, Moment, ParsedSubmission, PollAnswer,
+    PollRequest, Refusal, RegisterRequest, Registered, Seen, SubmitRequest, Submitted, SubmittedItem,
+    UnverifiedResult, WorkAnswer, WorkRequest, Worker, WorkerList, WorkerSummary,
     refusal::{NO_ASSIGNMENT, is_identical, problem_of},
     to_bytes,
 };
 use muster_model::{
-    AssignmentId, Command, Fence, Millis, PoolCommand, PoolHandout, PoolJobDraft, PoolRejection, PoolReply,
-    PoolResult, PoolSubmission, PoolWork, PoolWorkReply, PoolWorkerId, PoolWorkerRecord, Rejection, Reply,
+    AssignmentId, Command, Fence, Millis, PoolCommand, PoolHandout, PoolRejection, PoolReply, PoolResult,
+    PoolWork, PoolWorkReply, PoolWorkerId, PoolWorkerRecord, Rejection, Reply,
 };
 use muster_problem::Problem;
 use muster_worker_kit::call::{Trouble, understand_whole};
@@ -52,7 +52,7 @@ pub(super) fn write(said: &PoolCommand, wait: Option<Millis>) -> Vec<u8> {
             let (worker_id, start) = (work.worker.0, work.start);
             to_bytes(&WorkRequest { worker_id, submit, max: work.max, wait_ms, start })
         }
-        // Requests of people have no body, or `write_jobs` writes it.
+        // `patron::wire` writes the requests of people.
         PoolCommand::Submit(_)
         | PoolCommand::Cancel { .. }
         | PoolCommand::Drain { .. }
@@ -163,36 +163,6 @@ fn agrees(said: &PoolCommand, parsed: &PoolCommand) -> bool {
                 && results.into_iter().all(|(said, parsed)| same(said, parsed))
         }
         (said, parsed) => format!("{said:?}") == format!("{parsed:?}"),
-    }
-}
-
-/// Writes jobs as a client does and parses them as the server does (P13, P18).
-pub(super) fn submit(said: &PoolSubmission, scene: &mut Scene) -> Option<PoolSubmission> {
-    let parsed = match &*said.jobs {
-        [job] => JobRequest::parse(&to_bytes(&job_request(job)), said.client),
-        jobs => {
-            let batch = BatchRequest { jobs: jobs.iter().map(job_request).collect() };
-            BatchRequest::parse(&to_bytes(&batch), said.client, usize::MAX)
-        }
-    };
-    scene.understood(match parsed {
-        Ok(parsed) if parsed.jobs == said.jobs => Ok(PoolSubmission { key: said.key.clone(), ..parsed }),
-        other => misread(format!("{said:?} was parsed as {other:?}")),
-    })
-}
-
-fn job_request(job: &PoolJobDraft) -> JobRequest {
-    #[allow(clippy::cast_precision_loss, reason = "whole seconds, at most an hour")]
-    let seconds = |limit: Millis| limit.0 as f64 / 1000.0;
-    JobRequest {
-        payload: Arc::clone(&job.payload).into(),
-        priority: job.priority,
-        region: job.demand.region.clone(),
-        requires: job.requires_json.as_deref().map(Into::into),
-        max_attempts: job.max_attempts,
-        timeout_s: job.timeout.map(seconds),
-        verify_output_hash: job.verify_output_hash,
-        redundancy: (job.redundancy > 1).then_some(job.redundancy),
     }
 }
 
@@ -354,7 +324,7 @@ fn answer_agrees(command: &PoolCommand, answer: &Answer, result: &Result<Reply, 
 }
 
 /// The status that contract P has for a refusal to a worker: the kind of mistake.
-const fn status_of(rejection: &PoolRejection) -> u16 {
+pub(super) const fn status_of(rejection: &PoolRejection) -> u16 {
     match rejection {
         PoolRejection::WorkerUnknown | PoolRejection::AssignmentUnknown | PoolRejection::JobUnknown => 404,
         PoolRejection::NonceInvalid

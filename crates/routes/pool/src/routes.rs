@@ -7,10 +7,10 @@ mod workers;
 
 use crate::{bodies::LargeRoom, counts, keys::WorkerKeys};
 use axum::Extension;
-use muster_contract_pool::refusal::{CONCURRENT_SUBMISSION, JOB_NOT_FOUND, WORKER_NOT_FOUND, problem_of};
+use muster_contract_pool::refusal::{CONCURRENT_SUBMISSION, WORKER_NOT_FOUND, problem_of};
 use muster_coordinator::Refusal;
 use muster_http::{HttpState, Problem};
-use muster_model::{Actor, Ask, PoolJobId, PoolWorkerId, UserId};
+use muster_model::{Actor, Ask, PoolWorkerId, UserId};
 use utoipa_axum::router::OpenApiRouter;
 
 /// The routes of contract P, but for those of accounts. What they count is shown by the HTTP layer.
@@ -59,29 +59,5 @@ async fn key_of(http: &HttpState, worker: PoolWorkerId, owner: UserId) -> Result
         }
     };
     let own = found.filter(|(known, _)| *known == owner);
-    own.map(|(_, public_key)| public_key).ok_or_else(no_worker)
-}
-
-/// A worker's id in a path.
-fn worker_id(text: &str) -> Result<PoolWorkerId, Problem> {
-    number(text).map(PoolWorkerId).ok_or_else(no_worker)
-}
-
-/// A job's id in a path.
-fn job_id(text: &str) -> Result<PoolJobId, Problem> {
-    let id = number(text).map(PoolJobId).filter(|id| *id <= PoolJobId::MAX);
-    id.ok_or_else(no_job)
-}
-
-/// A number in its one spelling.
-fn number(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|number: &u64| number.to_string() == text)
-}
-
-fn no_worker() -> Problem {
-    WORKER_NOT_FOUND.into()
-}
-
-fn no_job() -> Problem {
-    JOB_NOT_FOUND.into()
+    own.map(|(_, public_key)| public_key).ok_or_else(|| WORKER_NOT_FOUND.into())
 }

@@ -12,12 +12,8 @@ use crate::{
     checkpoint,
     simulation::{Simulation, Trouble},
 };
-use axum::{
-    Extension,
-    extract::FromRequestParts,
-    http::{StatusCode, request::Parts},
-};
-use muster_contract_simulation::phrase;
+use axum::{Extension, extract::FromRequestParts, http::request::Parts};
+use muster_contract_simulation::{for_operator, phrase};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_http::{HttpState, Operator, Params, PathText, Problem, Renderer};
 use muster_model::{Ask, Name, SessionId};
@@ -51,14 +47,9 @@ async fn order<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> Res
     http.ask(operator.actor(), request).await.map_err(refuse)
 }
 
-/// Has an operator's request about a worker decided. That the worker was removed is no end of anything for an operator,
-/// unlike for the worker: it does not fit the state of things.
+/// Has an operator's request about a worker decided.
 async fn operate<A: Ask>(http: &HttpState, operator: &Operator, request: A) -> Result<A::Reply, Problem> {
-    let ordered = order(http, operator, request).await;
-    ordered.map_err(|problem| match problem.status() {
-        StatusCode::GONE => Problem::conflict("the worker was removed"),
-        _ => problem,
-    })
+    order(http, operator, request).await.map_err(for_operator)
 }
 
 /// Puts the coordinator's refusal into this contract's words.

@@ -3,14 +3,18 @@
 use super::Life;
 use crate::{
     checker::{Broken, SentAnswer, Verdict},
+    client,
     coordinator::life::store_broke,
-    network::Sender,
+    farm,
+    message::{Response, ServerView},
+    network::{Sender, Ticket},
     planted::Planted,
+    pool, rpc,
     scene::{Happening, Scene},
 };
-use muster_model::{Change, Timestamp};
+use muster_model::{Change, Command, Rejection, Reply, ScheduleCommand, Timestamp};
 use muster_store::{Batch, Failure, StoreError, Writer};
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 /// The batch with the store, and what memory held when it was sealed.
 pub(super) struct Committing {
@@ -209,10 +213,39 @@ impl Life {
                 false => scene.checker.promised(&answer.handle, &answer.result)?,
             }
             if answer.handle.sender != Sender::Errand {
-                scene.answer(answer.handle, answer.result);
+                let response = self.respond(&answer.handle, &answer.result, scene)?;
+                let ticket = Ticket { response: response.map(Rc::new), ..answer.handle };
+                scene.answer(ticket, answer.result);
             }
         }
         Ok(())
+    }
+}
+
+impl Life {
+    /// Phrases the reply to a client, an operator or an RPC as the server's routes do.
+    fn respond(
+        &self,
+        ticket: &Ticket,
+        result: &Result<Reply, Rejection>,
+        scene: &Scene,
+    ) -> Result<Option<Response>, Broken> {
+        let server = ServerView {
+            reader: &*self.reader,
+            engine: self.write_path.engine(),
+            checker: &scene.checker,
+            leads: scene.checker.terms.leads(self.epoch),
+            now: self.now(scene),
+        };
+        match &*ticket.command {
+            call if rpc::is_call(call) => rpc::respond(call, result, &server).map(Some),
+            _ if ticket.sender != Sender::Client => Ok(None),
+            Command::Frames(command) => farm::respond(command, result, &server).map(Some),
+            Command::Pool(command) => pool::respond(command, result, &server).map(Some),
+            // Slots are fired by the coordinator itself; nobody else can.
+            Command::Schedules(ScheduleCommand::Fire { .. } | ScheduleCommand::Skip { .. }) => Ok(None),
+            command => client::respond(command, result, &server).map(Some),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! N1, N9, N14: asking for work, and what an answer means to a node.
 
-use super::{Chore, PATIENCE_MS, Plain, Style, wire};
+use super::{Chore, PATIENCE_MS, Plain, ReceivedJob, Style, wire};
 use crate::{machine::patience, plan::WAIT_MAX, scene::Scene};
 use muster_contract_nodes::{Attached, write_pull};
 use muster_model::{
@@ -76,7 +76,9 @@ impl Plain {
             }
         }
         for handout in &reply.handouts {
-            self.take(handout, scene);
+            let (task, attempt) = (handout.task, handout.attempt);
+            let (device, fence) = (handout.lane.clone(), Some(handout.fence));
+            self.take(ReceivedJob { task, device, attempt, fence }, scene);
         }
         for job in &reply.finished {
             self.close_share(*job, scene);

@@ -1,11 +1,13 @@
 //! Q14: a PC that claims, renews, completes and fails its rows by RPC.
 
-use super::{Chore, PATIENCE_MS, Plain, Work};
-use crate::scene::Scene;
-use muster_model::{
-    Ask, Command, Handout, Millis, Rejection, Reply, TaskId, TaskRecord,
-    ask::devices::{Claim, Renew},
+use super::{Chore, PATIENCE_MS, Plain, ReceivedJob, Work};
+use crate::{
+    checker::Verdict,
+    message::{Answer, Response},
+    rpc::{self, CLAIMS_TOO_MANY, ClaimedRow, LEASE_DEFAULT},
+    scene::Scene,
 };
+use muster_model::{Command, Millis, TaskId};
 use std::ops::RangeInclusive;
 
 /// A call under way.
@@ -19,9 +21,10 @@ pub(super) enum Call {
 impl Plain {
     pub(super) fn claim(&mut self, scene: &mut Scene) {
         let held = u32::try_from(self.running.len() + self.line.len()).unwrap_or(u32::MAX);
+        let mistaken = scene.dice.chance(20);
         let command = Command::Claim {
             worker: self.site.name.clone(),
-            max: self.site.slots.saturating_sub(held),
+            max: if mistaken { CLAIMS_TOO_MANY } else { self.site.slots.saturating_sub(held) },
             lease: lease(scene),
         };
         self.call(Call::Claim, command, scene);
@@ -44,22 +47,24 @@ impl Plain {
         self.send_end(call, scene);
     }
 
-    pub(super) fn call_answered(&mut self, call: Call, result: Result<Reply, Rejection>, scene: &mut Scene) {
-        match (call, result) {
-            (Call::Claim, Ok(reply)) => {
-                for row in Claim::reply(reply) {
+    /// The response to a call is all that a PC knows of what became of it.
+    pub(super) fn call_answered(&mut self, call: Call, response: &Response, scene: &mut Scene) -> Verdict {
+        let answer = Answer::read(response)?;
+        match call {
+            Call::Claim => {
+                for row in rpc::rows_of(&answer).iter().filter_map(ClaimedRow::read) {
                     scene.count("claimed");
-                    self.take_row(&row, scene);
+                    self.take_row(row, scene);
                 }
             }
-            (Call::Renew { number }, Ok(reply)) => {
-                if !Renew::reply(reply) {
-                    self.drop_work(number, scene);
-                }
+            Call::Renew { number } if answer.is_done() && answer.body == false => {
+                self.drop_work(number, scene);
             }
-            (Call::End { .. }, Err(_)) => scene.count("call refused"),
-            (Call::End { .. }, Ok(_)) | (Call::Claim | Call::Renew { .. }, Err(_)) => {}
+            Call::End { .. } if !answer.is_final() => self.call_lost(call, scene),
+            Call::End { .. } if !answer.is_done() => scene.count("call refused"),
+            Call::End { .. } | Call::Renew { .. } => {}
         }
+        Ok(())
     }
 
     /// Only an end is worth a second call.
@@ -69,18 +74,11 @@ impl Plain {
         }
     }
 
-    fn take_row(&mut self, row: &TaskRecord, scene: &mut Scene) {
-        let handout = Handout {
-            task: row.id,
-            lane: row.lane.clone(),
-            handle: row.lane.clone(),
-            attempt: row.attempt,
-            fence: row.fence,
-            until: row.lease_until.unwrap_or(scene.now),
-        };
-        self.take(&handout, scene);
+    fn take_row(&mut self, row: ClaimedRow, scene: &mut Scene) {
+        let task = row.task;
+        self.take(ReceivedJob { task, device: row.device, attempt: row.attempt, fence: None }, scene);
         let taken = self.running.values().chain(&self.line);
-        let Some(number) = taken.filter(|work| work.task == row.id).map(|work| work.number).next() else {
+        let Some(number) = taken.filter(|work| work.task == task).map(|work| work.number).next() else {
             return;
         };
         self.machine.plan(scene, RENEW_MS, Chore::Renew(number));
@@ -100,20 +98,27 @@ impl Plain {
         let command = if fails {
             Command::FailOrRetry { task, worker, error: Some("gone wrong".into()) }
         } else {
-            Command::Complete { task, worker, result: None }
+            let result = scene.dice.chance(500).then(|| r#"{"screens":2}"#.into());
+            Command::Complete { task, worker, result }
         };
         self.call(call, command, scene);
     }
 
     fn call(&mut self, call: Call, command: Command, scene: &mut Scene) {
+        let Some(command) = rpc::carry(&command, scene) else { return };
         let ticket = self.site.ask(scene, command, None);
         self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
         self.calls.insert(ticket.exchange, call);
     }
 }
 
+/// Mostly less than a minute; the usual one, or one that cannot be.
 fn lease(scene: &mut Scene) -> Millis {
-    Millis(scene.dice.between(10_000, 60_000))
+    match scene.dice.below(50) {
+        0 => LEASE_DEFAULT,
+        1 => Millis(*scene.dice.pick(&[0, 86_400_001]).unwrap_or(&0)),
+        _ => Millis(scene.dice.between(10_000, 60_000)),
+    }
 }
 
 const RENEW_MS: RangeInclusive<i64> = 4_000..=12_000;

@@ -131,13 +131,13 @@ impl Plain {
     }
 
     fn spool_about(&mut self, work: &Work, kind: TaskReportKind, scene: &mut Scene) {
-        let told = scene.dice.chance(500);
+        let told = scene.dice.chance(500) && work.fence.is_some();
         let report = TaskReport {
             job: work.task.job,
             task: work.task,
             lane: work.device.clone(),
             attempt: told.then_some(work.attempt),
-            fence: told.then_some(work.fence),
+            fence: work.fence.filter(|_| told),
             kind,
         };
         self.spool(ReportKind::Task(report), scene);

@@ -4,12 +4,13 @@ use super::{config, damaged, refuse};
 use axum::{Json, extract::State};
 use muster_contract_operations::{
     ClaimArgs, ClaimedRows, CompleteArgs, Ending, FailArgs, JsonText, RenewArgs, SweepArgs, Swept,
-    TaskDevice, read_claim, read_complete, read_fail, read_nothing, read_renew, show_task_row,
+    TaskDevice, phrase_claim, phrase_renewal, read_claim, read_complete, read_fail, read_nothing, read_renew,
+    show_task_row,
 };
 use muster_coordinator::Refusal;
 use muster_http::{Caller, HttpState, JsonBody, Problem};
 use muster_model::{
-    Ask, JobId, Name, Rejection, SweepReply, TaskId, TaskRecord,
+    Ask, JobId, Name, TaskId, TaskRecord,
     ask::devices::{Complete, FailOrRetry, Sweep},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,7 @@ async fn claim(
     caller.speaks_for(&http, &claim.worker)?;
     match http.ask(caller.actor(), claim).await {
         Ok(tasks) => rows(&http, tasks).await.map(ClaimedRows).map(Json),
-        Err(Refusal::Rejected(Rejection::WorkerUnknown)) => Ok(Json(ClaimedRows(Vec::new()))),
+        Err(Refusal::Rejected(rejection)) => phrase_claim(&rejection).map(Json),
         Err(refusal) => Err(refuse(refusal)),
     }
 }
@@ -61,7 +62,7 @@ async fn renew(
     caller.speaks_for(&http, &renewal.worker)?;
     match http.ask(caller.actor(), renewal).await {
         Ok(renewed) => Ok(Json(renewed)),
-        Err(Refusal::Rejected(rejection)) if is_no_lease(&rejection) => Ok(Json(false)),
+        Err(Refusal::Rejected(rejection)) => phrase_renewal(&rejection).map(Json),
         Err(refusal) => Err(refuse(refusal)),
     }
 }
@@ -121,8 +122,8 @@ async fn sweep(
     body: Option<JsonBody>,
 ) -> Result<Json<Swept>, Problem> {
     read_nothing(body.as_ref().map(|body| &body.0))?;
-    let SweepReply { jobs, tasks } = http.ask(caller.actor(), Sweep {}).await.map_err(refuse)?;
-    Ok(Json(Swept { tasks: jobs, task_devices: tasks }))
+    let swept = http.ask(caller.actor(), Sweep {}).await.map_err(refuse)?;
+    Ok(Json(swept.into()))
 }
 
 /// A node's own secret ends that node's rows only, also where the caller names no holder.
@@ -162,16 +163,4 @@ async fn rows(http: &HttpState, tasks: Vec<TaskRecord>) -> Result<Vec<TaskDevice
         show_task_row(task, config)
     };
     tasks.into_iter().map(row).collect::<Result<_, _>>().map_err(damaged)
-}
-
-/// PostgreSQL's function would find no row to update and say false.
-fn is_no_lease(rejection: &Rejection) -> bool {
-    matches!(
-        rejection,
-        Rejection::TaskUnknown
-            | Rejection::JobUnknown
-            | Rejection::WorkerUnknown
-            | Rejection::NotHolder { .. }
-            | Rejection::TaskNotRunning { .. }
-    )
 }

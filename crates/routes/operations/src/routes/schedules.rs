@@ -39,8 +39,7 @@ async fn create(
     let mut draft = read_schedule(&body, attempt_timeout, call.coordinator.now())?;
     draft.run.key = read_key(&headers)?;
     let made = call.ask(draft).await?;
-    let (schedule_id, next_at) = (made.id.to_string(), made.draft.next_at.map(|at| at.0));
-    Ok((StatusCode::CREATED, Json(ScheduleState { schedule_id, next_at })))
+    Ok((StatusCode::CREATED, Json(ScheduleState::from(&*made))))
 }
 
 /// Lists schedules, oldest first.

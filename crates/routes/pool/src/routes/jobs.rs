@@ -1,7 +1,7 @@
 //! Jobs as clients hand them in and list them; and one job: its result, its end, its receipt, its explanation, and its retry
 //! (P13, P15, P17, P18).
 
-use super::{ask, job_id, no_job, query::Query, refuse};
+use super::{ask, query::Query, refuse};
 use crate::{
     bodies::{LargeBody, apart},
     explain::explain,
@@ -12,8 +12,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use muster_contract_pool::{
-    BatchAnswer, BatchItem, BatchRequest, Explained, Job, JobList, JobRequest, Receipt, Refusal,
-    read_idempotency_key, resubmission,
+    BatchAnswer, BatchRequest, Explained, Job, JobList, JobRequest, Receipt, Refusal, read_idempotency_key,
+    read_job_id, refusal::JOB_NOT_FOUND, resubmission,
 };
 use muster_http::{BodyBytes, Client, HttpState, Identity, Params, PathText, Place, Problem};
 use muster_model::{
@@ -82,9 +82,7 @@ async fn batch(
     let submission =
         apart(bytes.len(), move || BatchRequest::parse(&bytes, client.id, payload_max)).await??;
     let taken = submit(&http, None, submission, &headers).await?;
-    let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
-    let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued.as_str().into() }).collect();
-    Ok((StatusCode::CREATED, Json(BatchAnswer { jobs })))
+    Ok((StatusCode::CREATED, Json(BatchAnswer::of(&taken))))
 }
 
 /// Lists jobs, newest first: the caller's own, or all for an ADMIN.
@@ -211,7 +209,7 @@ async fn show(
     place: Place,
 ) -> Result<Json<Job>, Problem> {
     let wait = Query::of(&params, &["wait_ms"])?.wait()?;
-    let id = job_id(&id)?;
+    let id = read_job_id(&id)?;
     // Watched first and looked at then, it cannot end unseen in between.
     let watch = (!wait.is_zero()).then(|| http.coordinator.pool().watch(id));
     let mut view = visible(&http, &client, id).await?;
@@ -244,7 +242,7 @@ async fn cancel(
     State(http): State<HttpState>,
     PathText(id): PathText,
 ) -> Result<Json<Job>, Problem> {
-    let (job, owner) = (job_id(&id)?, whose(&client));
+    let (job, owner) = (read_job_id(&id)?, whose(&client));
     // Record the actor if the caller may cancel the jobs of every client.
     let actor = owner.is_none().then(|| client.actor());
     ask(&http, actor, Cancel { job, client: owner }).await?;
@@ -273,7 +271,7 @@ async fn receipt(
     params: Params,
 ) -> Result<Json<Receipt>, Problem> {
     let assignment = Query::of(&params, &["assignment_id"])?.assignment()?;
-    let view = visible(&http, &client, job_id(&id)?).await?;
+    let view = visible(&http, &client, read_job_id(&id)?).await?;
     let found = match assignment {
         Some(assignment) => one_of(&http, view.job.id, assignment).await?,
         None => view.result.as_ref().and_then(Receipt::of),
@@ -296,7 +294,7 @@ async fn explained(
     State(http): State<HttpState>,
     PathText(id): PathText,
 ) -> Result<Json<Explained>, Problem> {
-    let id = job_id(&id)?;
+    let id = read_job_id(&id)?;
     let view = visible(&http, &client, id).await?;
     let cause = match &view.end {
         Some(_) => None,
@@ -331,7 +329,7 @@ async fn retry(
     PathText(id): PathText,
     headers: HeaderMap,
 ) -> Result<(StatusCode, Json<Job>), Problem> {
-    let id = job_id(&id)?;
+    let id = read_job_id(&id)?;
     let view = visible(&http, &client, id).await?;
     if !matches!(view.status(), PoolJobStatus::Failed | PoolJobStatus::Cancelled) {
         return Err(Refusal::conflict("Job did not fail").into());
@@ -354,7 +352,7 @@ fn accountable(client: &Identity, job: PoolJobId) -> Option<Actor> {
 /// A job that the caller may see; another client's counts as missing (P13).
 async fn visible(http: &HttpState, client: &Identity, id: PoolJobId) -> Result<PoolJobView, Problem> {
     let seen = |view: &PoolJobView| whose(client).is_none_or(|client| client == view.job.client);
-    stored(http, id).await?.filter(seen).ok_or_else(no_job)
+    stored(http, id).await?.filter(seen).ok_or_else(|| JOB_NOT_FOUND.into())
 }
 
 async fn one_of(http: &HttpState, job: PoolJobId, id: AssignmentId) -> Result<Option<Receipt>, Problem> {

@@ -3,12 +3,12 @@
 use super::{
     ask,
     query::{PageQuery, Query},
-    refuse, worker_id,
+    refuse,
 };
 use axum::{Json, extract::State, http::StatusCode};
 use muster_contract_pool::{
     HeartbeatRequest, KeyRequest, Moment, ReasonRequest, RegisterRequest, Registered, Seen, Worker,
-    WorkerList,
+    WorkerList, read_worker_id,
 };
 use muster_http::{Admin, BodyBytes, HttpState, Operator, Owner, Params, PathText, Problem};
 use muster_model::{Actor, Ask, PoolWorkerRecord, UserId, ask::pool};
@@ -161,7 +161,7 @@ async fn set_key(
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
     let KeyRequest { public_key } = KeyRequest::parse(&body)?;
-    let worker = worker_id(&id)?;
+    let worker = read_worker_id(&id)?;
     change(&http, None, pool::SetKey { worker, owner: owner.id, public_key }).await
 }
 
@@ -219,7 +219,7 @@ async fn ban(
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
     let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
-    let worker = worker_id(&id)?;
+    let worker = read_worker_id(&id)?;
     change(&http, Some(admin.actor()), pool::Ban { worker, reason }).await
 }
 
@@ -241,7 +241,7 @@ async fn unban(
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Worker>, Problem> {
     let ReasonRequest { reason } = ReasonRequest::parse(&body)?;
-    let worker = worker_id(&id)?;
+    let worker = read_worker_id(&id)?;
     change(&http, Some(admin.actor()), pool::Unban { worker, reason }).await
 }
 
@@ -251,7 +251,7 @@ async fn set_draining(
     owner: UserId,
     draining: bool,
 ) -> Result<Json<Worker>, Problem> {
-    let worker = worker_id(id)?;
+    let worker = read_worker_id(id)?;
     change(http, None, pool::Drain { worker, owner: Some(owner), draining }).await
 }
 

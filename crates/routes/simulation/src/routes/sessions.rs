@@ -13,7 +13,6 @@ use muster_model::{
     SessionRecord, SessionStatus, SessionSubmission, Steering, ask::frames::Steer,
 };
 use muster_store::{Page, Reader, StoreError, pages};
-use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub(super) fn routes() -> OpenApiRouter<HttpState> {
@@ -154,8 +153,7 @@ async fn retry(
     body: Option<JsonBody>,
 ) -> Result<Json<Session>, Problem> {
     let id = session_id(&id)?;
-    let body = body.map_or(Value::Null, |JsonBody(body)| body);
-    let frames = if body.is_null() { None } else { read_retry(&body)? };
+    let frames = read_retry(body.as_ref().map(|JsonBody(body)| body))?;
     let mut tries_left = TRIES;
     loop {
         tries_left -= 1;
