@@ -112,29 +112,32 @@ pub(crate) fn report(node: &str, devices: usize, max_jobs: u32) -> String {
     format!(r#"{{"node_id":"{node}","max_jobs":{max_jobs},"devices":[{}]}}"#, devices.join(","))
 }
 
-/// The callbacks of one job: begun, one step done, ended.
+/// The callbacks of one job: begun, one step, ended.
 pub(crate) fn callbacks(node: &str, job: &Value, now: &Value) -> [String; 3] {
+    let callbacks = callbacks_with_steps(node, job, now, &["LOGIN_FLOW"]);
+    callbacks.try_into().expect("a step between begin and end")
+}
+
+/// The callbacks of one job: begun, each of these steps, ended.
+pub(crate) fn callbacks_with_steps(node: &str, job: &Value, now: &Value, steps: &[&str]) -> Vec<String> {
     let text = |key: &str| job[key].as_str().unwrap_or_default().to_owned();
     let (task, run, device) = (text("task_id"), text("run_id"), text("device_id"));
     let (attempt, token) = (&job["attempt"], job["lease"]["token"].as_str().unwrap_or_default());
-    let event = |kind: &str, rest: &str| {
+    let event = |kind: &str, number: usize, rest: &str| {
         format!(
-            r#"{{"event_id":"{task}-{attempt}-{kind}","type":"{kind}","payload":{{"node_id":"{node}","run_id":"{run}","task_id":"{task}","device_id":"{device}","timestamp":{now},"attempt":{attempt},"lease_token":"{token}",{rest}}}}}"#
+            r#"{{"event_id":"{task}-{attempt}-{kind}{number}","type":"{kind}","payload":{{"node_id":"{node}","run_id":"{run}","task_id":"{task}","device_id":"{device}","timestamp":{now},"attempt":{attempt},"lease_token":"{token}",{rest}}}}}"#
         )
     };
-    [
-        event(
-            "task_started",
-            &format!(r#""runtime_handle":"{device}","workflow_id":"w","timeoutMs":180000"#),
-        ),
-        event("task_progress", r#""step":"LOGIN_FLOW","status":"done""#),
-        event(
-            "task_finished",
-            &format!(
-                r#""runtime_handle":"{device}","status":"succeeded","timings":{{"startedAt":{now},"endedAt":{now}}}"#
-            ),
-        ),
-    ]
+    let begun = format!(r#""runtime_handle":"{device}","workflow_id":"w","timeoutMs":180000"#);
+    let ended = format!(
+        r#""runtime_handle":"{device}","status":"succeeded","timings":{{"startedAt":{now},"endedAt":{now}}}"#
+    );
+    let step = |(number, step): (usize, &&str)| {
+        let status = if number % 2 == 0 { "running" } else { "done" };
+        event("task_progress", number, &format!(r#""step":"{step}","status":"{status}""#))
+    };
+    let begun = [event("task_started", 0, &begun)].into_iter();
+    begun.chain(steps.iter().enumerate().map(step)).chain([event("task_finished", 0, &ended)]).collect()
 }
 
 /// A response.

@@ -45,7 +45,11 @@ enum What {
         pass: Option<u32>,
     },
     /// Durable callbacks per second over HTTP, beside the same server without a store.
-    Callbacks,
+    Callbacks {
+        /// Send so many events in one request (N25) instead of each in its own.
+        #[arg(long, value_parser = clap::value_parser!(u16).range(2..=500))]
+        batch: Option<u16>,
+    },
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
     /// Thousands of simulation workers that heartbeat every second, and how soon one of them gets a task meanwhile.
@@ -105,7 +109,8 @@ enum What {
 fn main() {
     match Arguments::parse().what {
         What::Engine { one, pass } => engine::measure(one, pass),
-        What::Callbacks => callbacks::measure(),
+        What::Callbacks { batch: None } => callbacks::measure(),
+        What::Callbacks { batch: Some(batch) } => callbacks::measure_batches(batch.into()),
         What::Handover => handover::measure(),
         What::Heartbeats => heartbeats::measure(),
         What::Agent => agent::measure(),
@@ -124,6 +129,7 @@ fn main() {
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
+            callbacks::measure_batches(100);
             handover::measure();
             heartbeats::measure();
             spool::measure();

@@ -158,8 +158,10 @@ pub fn start<'scope>(
     dice: &mut Dice,
 ) {
     let Clients { node, admin } = clients;
-    for name in NODES {
-        let node = Node::new(FakeNode::new(node.clone(), name, 8), ledger, dice.split());
+    for (number, name) in NODES.into_iter().enumerate() {
+        let is_batching = number % 2 == 1;
+        let node = FakeNode::new(node.clone(), name, 8);
+        let node = Node { is_batching, ..Node::new(node, ledger, dice.split()) };
         scope.spawn(move || node.work());
     }
     for name in ["PC-R1", "PC-R2"] {
@@ -181,6 +183,8 @@ struct Node<'l> {
     node: FakeNode,
     ledger: &'l Ledger,
     dice: Dice,
+    /// It sends several callbacks at once (N25).
+    is_batching: bool,
     spool: VecDeque<Event>,
     seen: BTreeSet<(String, u64)>,
     reported: BTreeSet<String>,
@@ -190,7 +194,7 @@ struct Node<'l> {
 impl<'l> Node<'l> {
     fn new(node: FakeNode, ledger: &'l Ledger, dice: Dice) -> Self {
         let (spool, seen, reported, tally) = Default::default();
-        Self { node, ledger, dice, spool, seen, reported, tally }
+        Self { node, ledger, dice, is_batching: false, spool, seen, reported, tally }
     }
 
     fn work(mut self) {
@@ -202,6 +206,9 @@ impl<'l> Node<'l> {
     }
 
     fn drain(&mut self) -> io::Result<()> {
+        while self.is_batching && !self.spool.is_empty() {
+            self.send_together()?;
+        }
         while let Some(event) = self.spool.front() {
             let request = Request::new("POST", "/api/nodes/callback").json(&event.nested());
             let answer = patient(self.node.client().try_send(request))?.expect(200);
@@ -209,6 +216,22 @@ impl<'l> Node<'l> {
             if let Some(event) = self.spool.pop_front() {
                 self.ledger.acked().callbacks.push((event, answer));
             }
+        }
+        Ok(())
+    }
+
+    /// Sends some of the oldest events in one request, the first of them twice.
+    fn send_together(&mut self) -> io::Result<()> {
+        let count = self.spool.len().min(1 + self.dice.below(30) as usize);
+        let doubled = self.spool.iter().take(count).chain(self.spool.front());
+        let body = json!({"events": doubled.map(Event::nested).collect::<Vec<_>>()});
+        let request = Request::new("POST", "/api/nodes/callbacks").json(&body);
+        let answer = patient(self.node.client().try_send(request))?.expect(200);
+        let results = answer["results"].as_array().unwrap();
+        assert_eq!((results.len(), &results[count]["duplicate"]), (count + 1, &json!(true)), "{answer}");
+        for (event, result) in self.spool.drain(..count).zip(results) {
+            assert_eq!((&result["event_id"], &result["ok"]), (&json!(event.id), &json!(true)), "{answer}");
+            self.ledger.acked().callbacks.push((event, result.clone()));
         }
         Ok(())
     }

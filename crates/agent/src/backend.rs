@@ -2,12 +2,12 @@
 
 use crate::{
     Text,
-    core::{Answer, PullRequest, PulledWork, Refusal},
+    core::{Answer, BatchResponse, PullRequest, PulledWork, Refusal},
 };
-use muster_contract_nodes::read_pull_answer;
+use muster_contract_nodes::{read_pull_answer, write_callbacks};
 use muster_worker_kit::{
-    call::millis,
-    http::{Manner, Servers, Unanswered, because, below, detail, retry_after},
+    call::{BODY_BYTES_MAX, millis},
+    http::{Manner, Servers, Unanswered, because, below, body as body_of, detail, retry_after},
 };
 use reqwest::{Client, Response};
 use std::{
@@ -52,6 +52,34 @@ impl Backend {
                 Answer::Refused(Refusal { detail: detail(answer).await.into(), ..refusal })
             }
             other => other,
+        }
+    }
+
+    /// Sends callbacks in one request, in order (N25), or one alone; the answers are in the same order.
+    pub async fn send_all(&self, mut bodies: Vec<Vec<u8>>) -> Vec<Answer> {
+        if bodies.len() == 1 {
+            return vec![self.send(bodies.remove(0)).await];
+        }
+        let (count, body) = (bodies.len(), write_callbacks(&bodies));
+        let mut answer = match self.post("callbacks", body, Manner::repeatable(PATIENCE)).await {
+            Ok(answer) => answer,
+            Err(Unanswered::Silent { .. }) => return vec![Answer::None; count],
+            Err(Unanswered::Unavailable { after, .. }) => return vec![later(after); count],
+        };
+        let (status, retry_after) = (answer.status().as_u16(), retry_after(&answer).map(millis));
+        match body_of(&mut answer, BODY_BYTES_MAX).await {
+            Ok(body) => {
+                let body = body.unwrap_or_default();
+                let answers = BatchResponse { status, retry_after, body: &body }.answers(count);
+                if answers.contains(&Answer::Separately) {
+                    tracing::warn!(
+                        status,
+                        "the backend does not take several events at once; each is sent alone"
+                    );
+                }
+                answers
+            }
+            Err(_) => vec![Answer::None; count],
         }
     }
 

@@ -7,6 +7,7 @@ mod backend;
 pub mod core;
 pub mod driver;
 pub mod execute;
+mod outgoing;
 pub mod runtime;
 pub mod upload;
 pub mod workflow;

@@ -3,11 +3,12 @@
 use crate::{
     Attached, Backend,
     core::{
-        Action, Answer, Core, Drain, Found, NoAnswer, Progress, PullRequest, PulledWork, Settings,
-        SnapshotError, Status, Work,
+        Action, Core, Drain, Found, NoAnswer, Progress, PullRequest, PulledWork, Settings, SnapshotError,
+        Status, Work,
     },
     driver::{Cause, StepFailure},
     execute::Executor,
+    outgoing::{Outgoing, Packed},
 };
 use muster_contract_nodes::{NotACallback, read_event, write_event, write_heartbeat};
 use muster_model::{Millis, Timestamp};
@@ -36,6 +37,8 @@ pub struct Agent {
     options: Options,
     /// Lately appended events, so that sending them need not read the disk.
     fresh: BTreeMap<u64, Vec<u8>>,
+    /// Requests some of whose events are being read from the disk.
+    outgoing: Vec<Outgoing>,
     pulls: HashMap<u64, AbortHandle>,
     /// Reason why devices could not be listed the last time.
     trouble: Option<Cause>,
@@ -63,7 +66,7 @@ impl Agent {
         let found = found(recovered, journal.last())?;
         let waiting = found.pending.len();
         let timeouts = executor.timeouts().map(|(id, timeout)| (id.to_owned(), timeout)).collect();
-        let settings = Settings { slots: options.slots, wait: WAIT, sends: SENDS, timeouts };
+        let settings = Settings { slots: options.slots, wait: WAIT, sends: SENDS, batch: BATCH, timeouts };
         let core = Core::new(settings, &options.new_spool_id, found, (options.now)())?;
         tracing::info!(node = options.node, waiting, spool = %options.spool.display(), "the agent is up");
         let report = watch::Sender::new(Report::new(&options, core.status()));
@@ -74,6 +77,7 @@ impl Agent {
             executor: Arc::new(executor),
             options,
             fresh: BTreeMap::new(),
+            outgoing: Vec::new(),
             pulls: HashMap::new(),
             trouble: None,
             next_segment_at: Timestamp::default(),
@@ -141,9 +145,7 @@ impl Agent {
                 self.core.spool_failed(now);
             }
             JournalEvent::SegmentFull => self.begin_segment(now),
-            JournalEvent::Read(number, Some(body)) => self.send(number, body),
-            // Not sent, then; it is tried again like any that got no answer.
-            JournalEvent::Read(number, None) => self.core.sent(number, Answer::None, now),
+            JournalEvent::Read(number, body) => self.read(number, body.as_deref(), now),
         }
     }
 
@@ -201,10 +203,7 @@ impl Agent {
                         "the backend refused an event for good; it was set aside: see `muster agent aside`");
                     self.journal.set_aside(number, format!("{} {}", refusal.status, refusal.detail));
                 }
-                Action::Send(number) => match self.fresh.get(&number) {
-                    Some(body) => self.send(number, body.clone()),
-                    None => self.journal.read(number),
-                },
+                Action::Send(numbers) => self.gather(&numbers),
                 Action::Pull(request) => self.pull(request),
                 Action::Heartbeat(mut beat) => {
                     let backend = Arc::clone(&self.backend);
@@ -260,10 +259,36 @@ impl Agent {
         }
     }
 
-    fn send(&self, number: u64, body: Vec<u8>) {
-        let backend = Arc::clone(&self.backend);
-        let send = async move { backend.send(body).await };
-        self.exchange.spawn(send, move |agent, answer, now| agent.core.sent(number, answer, now));
+    /// Sends events whose bodies are at hand; the others are read first.
+    fn gather(&mut self, numbers: &[u64]) {
+        let body = |number: &u64| (*number, self.fresh.get(number).cloned());
+        let outgoing = Outgoing::new(numbers.iter().map(body));
+        let awaited: Vec<u64> = outgoing.awaited().collect();
+        awaited.iter().for_each(|number| self.journal.read(*number));
+        self.outgoing.push(outgoing);
+        self.send_gathered((self.options.now)());
+    }
+
+    fn read(&mut self, number: u64, body: Option<&[u8]>, now: Timestamp) {
+        let _ = self.outgoing.iter_mut().any(|outgoing| outgoing.read(number, body));
+        self.send_gathered(now);
+    }
+
+    fn send_gathered(&mut self, now: Timestamp) {
+        let is_complete = |outgoing: &mut Outgoing| outgoing.awaited().next().is_none();
+        let complete: Vec<Outgoing> = self.outgoing.extract_if(.., is_complete).collect();
+        for outgoing in complete {
+            let Packed { numbers, bodies, left } = outgoing.pack();
+            if bodies.is_empty() {
+                self.core.sent(left, now);
+                continue;
+            }
+            let backend = Arc::clone(&self.backend);
+            let send = async move { backend.send_all(bodies).await };
+            self.exchange.spawn(send, move |agent, answers, now| {
+                agent.core.sent(numbers.into_iter().zip(answers).chain(left), now);
+            });
+        }
     }
 
     fn begin(&mut self, work: Work) {
@@ -443,6 +468,8 @@ pub enum AgentError {
 const WAIT: Millis = Millis(30_000);
 /// Events of different tasks that are on their way at once.
 const SENDS: usize = 16;
+/// Events in one request, where the backend takes several (N25).
+const BATCH: usize = 100;
 /// The least time between two tries to begin a segment of the spool.
 const SEGMENT_EVERY: Millis = Millis(1_000);
 /// Bodies that are kept in memory besides on disk.

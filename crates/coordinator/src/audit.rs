@@ -64,7 +64,9 @@ pub(crate) fn describe(command: &Command) -> Option<Act> {
         Command::Accounts(command) => about_accounts(command)?,
         Command::Schedules(command) => about_schedules(command)?,
         // A node speaks for itself.
-        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) => return None,
+        Command::Pull(_) | Command::Heartbeat { .. } | Command::Report(_) | Command::ReportBatch(_) => {
+            return None;
+        }
         // No caller sends a tick.
         Command::Tick => return None,
     })

@@ -10,7 +10,7 @@ use crate::{
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use muster_model::{
     Actor, Ask, Command, FrameHandout, JobId, JobPayload, Millis, Name, Pull, PullReply, Rejection, Settings,
-    Timestamp, ask,
+    Timestamp, WorkerMessage, ask,
 };
 use muster_store::{Reader, StoreError};
 use std::{
@@ -270,17 +270,27 @@ impl Coordinator {
     }
 
     fn note_sighting(&self, command: &Command) {
-        let worker = match command {
-            Command::Pull(pull) => &pull.worker,
-            Command::Heartbeat { worker } | Command::Claim { worker, .. } => worker,
-            Command::Report(report) => &report.worker,
-            _ => return,
-        };
+        match command {
+            Command::Pull(pull) => self.note_sightings([&pull.worker]),
+            Command::Heartbeat { worker } | Command::Claim { worker, .. } => self.note_sightings([worker]),
+            Command::Report(report) => self.note_sightings([&report.worker]),
+            Command::ReportBatch(batch) => {
+                let mut workers: Vec<&Name> = batch.messages.iter().map(WorkerMessage::worker).collect();
+                workers.dedup();
+                self.note_sightings(workers);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_sightings<'a>(&self, workers: impl IntoIterator<Item = &'a Name>) {
         let now = self.now();
         let mut sightings = self.shared.sightings();
-        match sightings.get_mut(worker) {
-            Some(seen) => *seen = now,
-            None => _ = sightings.insert(worker.clone(), now),
+        for worker in workers {
+            match sightings.get_mut(worker) {
+                Some(seen) => *seen = now,
+                None => _ = sightings.insert(worker.clone(), now),
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::{Context, devices::state::State, execute::Execution};
 use alloc::{vec, vec::Vec};
 use muster_model::{
     Change, Command, Effect, Event, Explanation, FrameQuery, FrameView, Key, Name, PoolCause, PoolJobId,
-    PoolStatus, PoolWorkerId, Rejection, Reply, ReportKind, ScheduleRecord, Scope, Settings, Strangers,
-    Subject, TaskId, TaskRecord, Timestamp, WorkerSupply,
+    PoolStatus, PoolWorkerId, Rejection, Reply, Report, ReportKind, ScheduleRecord, Scope, Settings,
+    Strangers, Subject, TaskId, TaskRecord, Timestamp, WorkerMessage, WorkerSupply,
 };
 
 /// Everything live, and the rules by which it changes.
@@ -45,15 +45,13 @@ impl Engine {
         let mut keys = match command {
             Command::Submit(submission) => submission.key.iter().cloned().map(Key::Submission).collect(),
             Command::Cancel { job } => vec![Key::Job(*job)],
-            Command::Report(report) => {
-                let mut keys = vec![Key::Report(report.id.clone())];
-                match &report.kind {
-                    ReportKind::RunStarted { job } | ReportKind::RunFinished { job, .. } => {
-                        keys.push(Key::Job(*job))
-                    }
-                    ReportKind::Task(task) => keys.extend([Key::Job(task.job), Key::Task(task.task)]),
-                }
-                keys
+            Command::Report(report) => keys_of(report).collect(),
+            Command::ReportBatch(batch) => {
+                let reports = batch.messages.iter().filter_map(|message| match message {
+                    WorkerMessage::Report(report) => Some(&**report),
+                    WorkerMessage::Heartbeat { .. } => None,
+                });
+                reports.flat_map(keys_of).collect()
             }
             Command::Frames(command) => crate::frames::keys(&state.farm, command),
             Command::Pool(command) => crate::pool::keys(&state.pool, command),
@@ -199,4 +197,13 @@ impl Engine {
     pub fn settings(&self) -> &Settings {
         &self.state.settings
     }
+}
+
+/// Facts that a report needs.
+fn keys_of(report: &Report) -> impl Iterator<Item = Key> {
+    let (job, task) = match &report.kind {
+        ReportKind::RunStarted { job } | ReportKind::RunFinished { job, .. } => (*job, None),
+        ReportKind::Task(about) => (about.job, Some(Key::Task(about.task))),
+    };
+    [Key::Report(report.id.clone()), Key::Job(job)].into_iter().chain(task)
 }

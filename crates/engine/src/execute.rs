@@ -1,6 +1,7 @@
 //! One match over all commands: each is decided, what it makes true is applied, and what follows is settled.
 
 use crate::{
+    Mutant,
     devices::{
         decide::{
             claim::{self, Claim, End},
@@ -14,7 +15,7 @@ use crate::{
 use alloc::{boxed::Box, vec, vec::Vec};
 use muster_model::{
     Command, Event, JobId, JobReply, JobStatus, Name, Outcome, Pull, PullReply, Recorded, Rejection, Reply,
-    Report, SweepReply, TaskRecord,
+    Report, ReportBatch, SweepReply, TaskRecord, WorkerMessage,
 };
 
 /// Timers followed in one command at most; the rest is due at once.
@@ -38,11 +39,11 @@ impl Execution<'_> {
             Command::Cancel { job } => self.job(job::cancel(state, job, context))?,
             Command::Pull(pull) => Reply::Pulled(self.pull(pull)),
             Command::Heartbeat { worker } => {
-                self.meet(&worker);
-                self.take_heartbeat(&worker);
+                self.heartbeat(&worker);
                 Reply::Done
             }
             Command::Report(report) => Reply::Recorded(self.report(*report)?),
+            Command::ReportBatch(batch) => Reply::RecordedBatch(self.report_batch(batch)),
             Command::Claim { worker, max, lease } => {
                 Reply::Claimed(self.claim(&Claim { worker: &worker, max, lease }))
             }
@@ -119,6 +120,48 @@ impl Execution<'_> {
         self.meet(&report.worker);
         self.expect_heartbeat(&report.worker);
         self.conclude(report::decide(self.state, report, self.context))
+    }
+
+    /// Decides the messages of a batch one after the other, each on what the ones before it made true (N25).
+    fn report_batch(&mut self, batch: ReportBatch) -> Vec<Result<Recorded, Rejection>> {
+        let mut results: Vec<Result<Recorded, Rejection>> = Vec::with_capacity(batch.messages.len());
+        let mut hidden = Vec::new();
+        for (part, message) in (0..).zip(batch.messages) {
+            if let Some(Err(first)) = results.iter().find(|result| result.is_err())
+                && self.state.has_bug(Mutant::BatchStopsAtRefusal)
+            {
+                results.push(Err(first.clone()));
+                continue;
+            }
+            results.push(self.part(part, message));
+            if self.state.has_bug(Mutant::BatchRepeatTaken) {
+                hidden.extend(self.state.recent.reports.drain());
+            }
+        }
+        self.state.recent.reports.extend(hidden);
+        results
+    }
+
+    /// Decides one message of a batch as the command that it would be alone, with numbers of its own.
+    fn part(&mut self, part: u64, message: WorkerMessage) -> Result<Recorded, Rejection> {
+        let seed = self.context.seed_of_part(part);
+        let context = Context { seed: &seed, ..*self.context };
+        let events = core::mem::take(&mut self.events);
+        let mut alone = Execution { state: &mut *self.state, context: &context, events };
+        let result = match message {
+            WorkerMessage::Report(report) => alone.report(*report),
+            WorkerMessage::Heartbeat { worker } => {
+                alone.heartbeat(&worker);
+                Ok(Recorded::Applied)
+            }
+        };
+        self.events = alone.events;
+        result
+    }
+
+    fn heartbeat(&mut self, worker: &Name) {
+        self.meet(worker);
+        self.take_heartbeat(worker);
     }
 
     fn claim(&mut self, claim: &Claim<'_>) -> Vec<TaskRecord> {

@@ -25,6 +25,10 @@ mutants! {
         SlotFreedTwice,
         /// The id of a report is not remembered with its effect (N5).
         ReportForgotten,
+        /// A refused event of a batch stops the ones after it (N25).
+        BatchStopsAtRefusal,
+        /// An event that stands twice in a batch takes effect twice (N25).
+        BatchRepeatTaken,
         /// A resend with a new timestamp is taken for another event (N5).
         TimestampInSubject,
         /// The clock of the first attempt goes on for the second (Q9).

@@ -5,8 +5,9 @@ use muster_model::{
     Ask, Attachment, Command, Completion, Demand, DeviceReport, Digest, EntryId, Facts, FrameHandout,
     FrameSettings, Heartbeat, JobPayload, Labels, LoginRecord, Millis, Missed, Name, PoolJobDraft,
     PoolRegistration, PoolResult, PoolSubmission, PoolWork, Progress, Pull, QuarantineRecord, Ratio,
-    Registration, Report, ReportId, ReportKind, RetryRequest, Roles, ScheduleDraft, Scope, SessionId,
-    SessionSubmission, Settings, Specs, Steering, Submission, Timestamp, UserChange, UserId,
+    Registration, Report, ReportBatch, ReportId, ReportKind, RetryRequest, Roles, ScheduleDraft, Scope,
+    SessionId, SessionSubmission, Settings, Specs, Steering, Submission, Timestamp, UserChange, UserId,
+    WorkerMessage,
     ask::{self, accounts, devices, frames, pool, schedules},
 };
 use std::{any::type_name, collections::BTreeSet, sync::Arc};
@@ -71,6 +72,7 @@ fn ask_about_tasks(desk: &mut Desk) {
     let job = desk.ask(submission()).job;
     let (id, kind) = (ReportId::new("r1").expect("an id"), ReportKind::RunStarted { job });
     desk.ask(Report { id, worker: worker(), at: Timestamp(1), body: "{}".into(), kind });
+    desk.ask(ReportBatch { messages: vec![WorkerMessage::Heartbeat { worker: worker() }] });
     let lease = Millis::from_secs(60);
     let tasks = desk.ask(devices::Claim { worker: worker(), max: 2, lease });
     let [one, other] = &tasks[..] else { panic!("{tasks:?}") };

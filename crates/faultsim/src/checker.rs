@@ -20,8 +20,8 @@ use history::Histories;
 use mirror::{Before, Mirror};
 use muster_coordinator::LeaseTimes;
 use muster_model::{
-    Change, Command, Fence, LaneRecord, Name, Report, ReportId, ReportKind, Settings, TaskReport, TaskStatus,
-    Timestamp, WorkerRecord,
+    Change, Command, Fence, LaneRecord, Name, Report, ReportBatch, ReportId, ReportKind, Settings, TaskReport,
+    TaskStatus, Timestamp, WorkerMessage, WorkerRecord,
 };
 use muster_store::Batch;
 pub(crate) use pool::PoolBook;
@@ -52,6 +52,14 @@ pub(crate) fn broken(check: &'static str, detail: impl FnOnce() -> String) -> Ve
 /// Holds when it is true.
 pub(crate) fn ensure(holds: bool, check: &'static str, detail: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { broken(check, detail) }
+}
+
+/// The reports of a batch, without its heartbeats.
+fn reports_of(batch: &ReportBatch) -> impl Iterator<Item = &Report> {
+    batch.messages.iter().filter_map(|message| match message {
+        WorkerMessage::Report(report) => Some(&**report),
+        WorkerMessage::Heartbeat { .. } => None,
+    })
 }
 
 /// The ledger.
@@ -125,6 +133,7 @@ impl Checker {
         }
         match &*ticket.command {
             Command::Report(report) => self.spoke(report)?,
+            Command::ReportBatch(batch) => reports_of(batch).try_for_each(|report| self.spoke(report))?,
             Command::Frames(command) => self.frames.taken(command, ticket.exchange, now),
             Command::Pool(command) => self.pool.taken(command, ticket.exchange, now),
             _ => {}

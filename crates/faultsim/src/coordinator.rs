@@ -20,7 +20,7 @@ pub(crate) use end::{CommitFault, Ending};
 pub(crate) use errand::{Errand, Push, PushAnswer};
 pub(crate) use life::Life;
 use life::{CommitResult, LifeSetup, OrphanedBatch};
-use muster_model::{Command, Millis, Name, Timestamp};
+use muster_model::{Command, Millis, Name, Timestamp, WorkerMessage};
 use muster_store::{Failure, MemoryStore, Store};
 use server::{Chore, Renewal, Server, TermClock};
 pub(crate) use server::{Cut, RATE_MAX, ServerChore};
@@ -251,6 +251,8 @@ pub(crate) fn speaker(command: &Command) -> Option<&Name> {
         Command::Pull(pull) => Some(&pull.worker),
         Command::Heartbeat { worker } | Command::Claim { worker, .. } => Some(worker),
         Command::Report(report) => Some(&report.worker),
+        // Those of one node, in these worlds.
+        Command::ReportBatch(batch) => batch.messages.first().map(WorkerMessage::worker),
         _ => None,
     }
 }

@@ -120,10 +120,10 @@ impl Scene {
         self.transmit(ticket.sender, Happening::Returns(Box::new((ticket, result))));
     }
 
-    /// Something before the coordinator refuses a report of one of these nodes, whatever it says.
+    /// Something before the coordinator refuses a report of one of these nodes, or several at once, whatever they say.
     pub(crate) fn refuses(&mut self, ticket: &Ticket, nodes: impl Fn(usize) -> bool) -> bool {
         let is_theirs = matches!(ticket.sender, Sender::Node(node) if nodes(node));
-        let is_report = is_theirs && matches!(*ticket.command, Command::Report(_));
+        let is_report = is_theirs && matches!(*ticket.command, Command::Report(_) | Command::ReportBatch(_));
         is_report && !self.calm && self.plan.refused > 0 && self.dice.chance(self.plan.refused)
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) stalls: u32,
     /// True if people have runs submitted by the calendar.
     pub(crate) schedules: bool,
+    /// True if nodes may send several reports at once (N25).
+    pub(crate) batches: bool,
     /// Sessions of frames, where there are any.
     pub(crate) frames: Option<FramePlan>,
     /// The pool, where there is one.
@@ -80,6 +82,7 @@ impl Plan {
             fault_every: Millis(dice.between(1_000, 12_000)),
             stalls: 0,
             schedules: false,
+            batches: false,
             frames: None,
             pool: None,
             servers: None,
@@ -102,6 +105,11 @@ impl Plan {
     /// Every tenth world has a calendar; the others are as they were without.
     pub(crate) fn with_schedules(self, seed: u64) -> Self {
         Self { schedules: seed % 10 == 4 && self.nodes > 0, ..self }
+    }
+
+    /// In two of three worlds nodes may send several reports at once; in the others the backend is an older one.
+    pub(crate) fn with_batches(self, seed: u64) -> Self {
+        Self { batches: seed % 3 != 1, ..self }
     }
 
     /// Every third world has a pool, mostly in the place of everything else.
@@ -152,6 +160,7 @@ impl Plan {
             fault_every: Millis::from_secs(1),
             stalls: 0,
             schedules: false,
+            batches: true,
             frames: None,
             pool: None,
             servers: None,

@@ -46,6 +46,7 @@ impl Scene {
             .with_sessions(seed, &mut dice)
             .with_pool(seed, &mut dice)
             .with_schedules(seed)
+            .with_batches(seed)
             .with_servers(seed, servers);
         Self::of(plan, dice, trace)
     }

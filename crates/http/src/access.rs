@@ -44,13 +44,14 @@ fn is_quiet(route: &str, status: u16) -> bool {
 
 /// True if workers, probes or pages ask this so often that a log of it would hide what people do.
 fn is_routine(route: &str) -> bool {
-    const ROUTINE: [&str; 11] = [
+    const ROUTINE: [&str; 12] = [
         "/healthz",
         "/readyz",
         "/metrics",
         LEADER_PROOF,
         "/api/nodes/pull",
         "/api/nodes/callback",
+        "/api/nodes/callbacks",
         "/api/overview",
         "/jobs/poll",
         "/jobs/submit",

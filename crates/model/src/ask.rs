@@ -11,9 +11,9 @@ use crate::{
     AccountReply, ApiKeyRecord, Beat, Command, Completion, CompletionReply, FrameCommand, FrameHandout,
     FrameReply, Heartbeat, IdRange, JobReply, LoginRecord, PoolCancelReply, PoolCommand, PoolHandout,
     PoolRegistration, PoolReply, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork, PoolWorkReply,
-    PoolWorkerRecord, Progress, Pull, PullReply, Recorded, Registration, RegistrationReply, Reply, Report,
-    RetryRequest, ScheduleCommand, ScheduleDraft, ScheduleRecord, SessionReply, SessionSubmission,
-    Submission, SweepReply, TaskRecord, Timestamp, UserRecord,
+    PoolWorkerRecord, Progress, Pull, PullReply, Recorded, Registration, RegistrationReply, Rejection, Reply,
+    Report, ReportBatch, RetryRequest, ScheduleCommand, ScheduleDraft, ScheduleRecord, SessionReply,
+    SessionSubmission, Submission, SweepReply, TaskRecord, Timestamp, UserRecord,
 };
 use alloc::{boxed::Box, vec::Vec};
 use core::any::type_name;
@@ -58,6 +58,7 @@ variants! {
     Reply::Job(job) => job: JobReply;
     Reply::Pulled(pulled) => pulled: PullReply;
     Reply::Recorded(recorded) => recorded: Recorded;
+    Reply::RecordedBatch(results) => results: Vec<Result<Recorded, Rejection>>;
     Reply::Claimed(tasks) => tasks: Vec<TaskRecord>;
     Reply::Renewed(renewed) => renewed: bool;
     Reply::Task(task) => task: Box<TaskRecord>;
@@ -122,6 +123,7 @@ contents! {
     Submission as submission => Command::Submit(Box::new(submission)), JobReply;
     Pull as pull => Command::Pull(pull), PullReply;
     Report as report => Command::Report(Box::new(report)), Recorded;
+    ReportBatch as batch => Command::ReportBatch(batch), Vec<Result<Recorded, Rejection>>;
     Registration as registration => FrameCommand::Register(Box::new(registration)), RegistrationReply;
     Heartbeat as heartbeat => FrameCommand::Heartbeat(heartbeat), Beat;
     Progress as progress => FrameCommand::Progress(Box::new(progress)), ();

@@ -20,6 +20,8 @@ pub enum Command {
     Heartbeat { worker: Name },
     /// A worker reports what happened (N4).
     Report(Box<Report>),
+    /// Workers send several messages at once; each is decided as if it had come alone, in order (N25).
+    ReportBatch(ReportBatch),
     /// A worker takes tasks as confirmed, each lease to be renewed by itself (Q14).
     Claim {
         worker: Name,
@@ -160,6 +162,32 @@ pub struct Report {
     /// The whole message as JSON text, fields we do not know included.
     pub body: Box<str>,
     pub kind: ReportKind,
+}
+
+/// Messages of workers that are decided together, in order (N25).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportBatch {
+    pub messages: Vec<WorkerMessage>,
+}
+
+/// One message of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkerMessage {
+    /// An idempotent report (N4).
+    Report(Box<Report>),
+    /// A sign of life (N8).
+    Heartbeat { worker: Name },
+}
+
+impl WorkerMessage {
+    /// The sender.
+    #[must_use]
+    pub const fn worker(&self) -> &Name {
+        match self {
+            Self::Report(report) => &report.worker,
+            Self::Heartbeat { worker } => worker,
+        }
+    }
 }
 
 /// The type of a report and what it is about. Two reports with one id are the same report if their subjects are equal (N5).

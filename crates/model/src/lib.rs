@@ -32,8 +32,8 @@ pub use accounts::{
 };
 pub use ask::Ask;
 pub use command::{
-    Command, DeviceReport, JobPayload, Pull, Report, ReportKind, ReportSubject, ReportType, RunSummary,
-    Submission, TaskReport, TaskReportKind,
+    Command, DeviceReport, JobPayload, Pull, Report, ReportBatch, ReportKind, ReportSubject, ReportType,
+    RunSummary, Submission, TaskReport, TaskReportKind, WorkerMessage,
 };
 pub use event::{Event, Grant, Recorded};
 pub use explanation::{Cause, Explanation, FrameCause, MemberCause, PoolCause, Subject};

@@ -16,6 +16,8 @@ pub enum Reply {
     Pulled(PullReply),
     /// To `Report`.
     Recorded(Recorded),
+    /// To `ReportBatch`: one result per message, in order. A heartbeat counts as applied.
+    RecordedBatch(Vec<Result<Recorded, Rejection>>),
     /// To `Claim`: the tasks taken.
     Claimed(Vec<TaskRecord>),
     /// To `Renew`: whether the lease was there to be renewed.

@@ -18,7 +18,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// N2, N5, Q1, Q2, Q7, Q15, I1, I8: no kill -9 loses or doubles what was acknowledged, and the work goes on.
+/// N2, N5, N25, Q1, Q2, Q7, Q15, I1, I8: no kill -9 loses or doubles what was acknowledged, and the work goes on.
 #[test]
 fn no_kill_breaks_a_promise() {
     let kills = number_from("MUSTER_KILLS", 20);

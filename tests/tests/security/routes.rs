@@ -351,6 +351,7 @@ const TABLE: &[(Guard, &[&str])] = &[
             "GET /api/nodes/pull",
             "POST /api/nodes/pull",
             "POST /api/nodes/callback",
+            "POST /api/nodes/callbacks",
             "POST /api/nodes/artifacts",
         ],
     ),

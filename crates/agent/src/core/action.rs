@@ -1,7 +1,7 @@
 //! Actions of the core, and the types of its events.
 
 use crate::{Attached, Job, StepStatus, Text};
-use muster_contract_nodes::{Artifact, Event, Heartbeat, write_pull};
+use muster_contract_nodes::{Artifact, CallbackResult, Event, Heartbeat, read_callbacks_answer, write_pull};
 use muster_model::{FailureReason, Millis};
 pub use muster_worker_kit::Refusal;
 
@@ -14,8 +14,8 @@ pub enum Action {
     Ack(u64),
     /// Put a spooled event aside for a person.
     SetAside(u64, Refusal),
-    /// Send a spooled event and say [`super::Core::sent`].
-    Send(u64),
+    /// Send spooled events in one request, in this order, and say [`super::Core::sent`].
+    Send(Vec<u64>),
     /// Ask the backend for work and say [`super::Core::pulled`].
     Pull(PullRequest),
     /// Tell the backend that the node lives; nobody waits for the answer (N8).
@@ -70,9 +70,55 @@ pub enum Answer {
     Later(Option<Millis>),
     /// None came.
     None,
+    /// The event was not sent, because it did not fit into the request.
+    Unsent,
+    /// The backend refused a request with several events as a whole, whatever the events say: each is sent alone (N25).
+    Separately,
+}
+
+/// The response to a request with several events (N25).
+#[derive(Clone, Copy, Debug)]
+pub struct BatchResponse<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// Pause that the backend asks for.
+    pub retry_after: Option<Millis>,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+impl BatchResponse<'_> {
+    /// The answers to so many events, in their order. Nothing is set aside because of a refusal of the whole request, and
+    /// a success that does not say what became of each event acks none: what was taken is recognised when it comes again.
+    #[must_use]
+    pub fn answers(&self, count: usize) -> Vec<Answer> {
+        match Answer::of(self.status, self.retry_after) {
+            Answer::Taken => read_callbacks_answer(self.body, count).map_or_else(
+                |_| vec![Answer::Separately; count],
+                |results| results.iter().map(Answer::of_result).collect(),
+            ),
+            Answer::Refused(_) => vec![Answer::Separately; count],
+            other => vec![other; count],
+        }
+    }
 }
 
 impl Answer {
+    /// The meaning of the result of one of several events.
+    fn of_result(result: &CallbackResult) -> Self {
+        if result.ok {
+            return Self::Taken;
+        }
+        match Self::of(result.status.unwrap_or(500), None) {
+            Self::Refused(refusal) => Self::Refused(Refusal {
+                detail: result.detail.as_deref().unwrap_or_default().into(),
+                ..refusal
+            }),
+            Self::Taken => Self::Later(None),
+            other => other,
+        }
+    }
+
     /// The meaning of a status (N19). A refusal has no detail yet. A redirect is no business of an event's: it is sent again.
     #[must_use]
     pub fn of(status: u16, retry_after: Option<Millis>) -> Self {

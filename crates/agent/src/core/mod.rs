@@ -16,7 +16,9 @@ mod work;
 mod tests;
 
 pub(crate) use action::bounded;
-pub use action::{Action, Answer, Drain, End, NoAnswer, Progress, PullRequest, Refusal, Status, Work};
+pub use action::{
+    Action, Answer, BatchResponse, Drain, End, NoAnswer, Progress, PullRequest, Refusal, Status, Work,
+};
 pub use muster_contract_nodes::{
     AnnouncedRun, Attempt, Event, EventKind, Heartbeat, Outcome, PulledWork, TIMEOUT,
 };
@@ -25,7 +27,7 @@ pub use snapshot::SnapshotError;
 use crate::{Attached, Text};
 use books::Books;
 use muster_model::{Attachment, FailureReason, Millis, Timestamp};
-use outbox::{Link, Outbox};
+use outbox::{Link, Outbox, Together};
 use pull::Pulls;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use work::Lanes;
@@ -37,8 +39,10 @@ pub struct Settings {
     pub slots: u32,
     /// Time that a pull may wait for work (N1).
     pub wait: Millis,
-    /// Number of events that may be in flight at once.
+    /// Number of events that may be in flight at once, each in a request of its own.
     pub sends: usize,
+    /// Number of events in one request, where the backend takes several (N25).
+    pub batch: usize,
     /// Timeout of a task of a workflow, where the agent knows the workflow (N22).
     pub timeouts: BTreeMap<String, Millis>,
 }
@@ -71,6 +75,7 @@ pub struct Core {
     finishing: BTreeSet<Text>,
     outbox: Outbox,
     link: Link,
+    together: Together,
     pulls: Pulls,
     heartbeat_at: Timestamp,
     tidy_at: Timestamp,
@@ -118,6 +123,7 @@ impl Core {
             finishing: BTreeSet::new(),
             outbox,
             link: Link::default(),
+            together: Together::default(),
             pulls: Pulls::default(),
             heartbeat_at: now + FIRST_LOOK,
             tidy_at: now + TIDY_EVERY,
@@ -234,7 +240,7 @@ impl Core {
     pub fn next_wake(&self) -> Timestamp {
         let deadlines = self.lanes.running().filter(|running| running.cut.is_none());
         let deadlines = deadlines.filter_map(|running| running.deadline);
-        let sends = self.outbox.ready_at(self.sends_at_once()).map(|at| at.max(self.link.opens_at()));
+        let sends = self.outbox.ready_at(self.flow()).map(|at| at.max(self.link.opens_at()));
         let pull = self.pulls.next_at(self.devices.is_some());
         let others = [self.heartbeat_at, self.tidy_at];
         deadlines.chain(sends).chain(pull).chain(others).min().expect("there are always heartbeats")

@@ -1,7 +1,8 @@
 //! N9 to N14, N19: events, how they leave the spool, and what becomes of them.
 //!
 //! Events of different tasks leave side by side; those of one task one after the other, and those that speak of a run
-//! as a whole after everything before them and before everything after them of that run.
+//! as a whole after everything before them and before everything after them of that run. A backend that takes several
+//! events at once (N25) gets them in one request after the other, each in the order of the spool.
 
 use super::{Action, Answer, Core, Event, EventKind, Refusal};
 use crate::Text;
@@ -49,20 +50,10 @@ impl Outbox {
 
     /// The oldest event that should be taken soon: neither put off again and again nor kept back by one that is.
     pub(super) fn oldest_expected(&self) -> Option<u64> {
-        let (mut tasks, mut runs, mut whole_runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut expected = self.entries.iter().filter(|(_, entry)| {
-            let task = entry.task.as_ref().map(|(task, _)| task);
-            let is_kept_back = match task {
-                Some(task) => tasks.contains(task) || whole_runs.contains(&entry.run),
-                None => runs.contains(&entry.run),
-            };
-            if entry.put_off >= PUT_OFF_MAX || is_kept_back {
-                runs.insert(&entry.run);
-                let _ = task.map_or_else(|| whole_runs.insert(&entry.run), |task| tasks.insert(task));
-                return false;
-            }
-            true
-        });
+        let mut queue = Queue::default();
+        let is_expected = |entry: &Entry| entry.put_off < PUT_OFF_MAX;
+        let mut expected =
+            self.entries.iter().filter(|(_, entry)| queue.lets_through(entry, is_expected(entry)));
         expected.next().map(|(number, _)| *number)
     }
 
@@ -105,48 +96,128 @@ impl Outbox {
         }
     }
 
-    /// Chooses what leaves now, up to a number of events in flight, and marks it sent.
-    pub(super) fn choose(&mut self, at_once: usize, now: Timestamp) -> Vec<u64> {
-        let room = at_once.saturating_sub(self.in_flight);
+    /// An event was not sent after all; nothing is held against it.
+    pub(super) fn unsent(&mut self, number: u64) {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            self.in_flight -= usize::from(entry.sent_at.take().is_some());
+        }
+    }
+
+    /// Chooses what leaves now, request by request, and marks it sent.
+    pub(super) fn choose(&mut self, flow: Flow, now: Timestamp) -> Vec<Vec<u64>> {
+        let room = flow.room(self.in_flight);
         if room == 0 {
             return Vec::new();
         }
-        let ready = |number: &u64| self.entries[number].not_before <= now;
-        let mut candidates: Vec<u64> = self.sendable().filter(ready).collect();
-        // An event that no backend takes must not hold the others back for ever.
-        candidates.sort_by_key(|number| self.entries[number].put_off >= PUT_OFF_MAX);
-        candidates.truncate(room);
-        for number in &candidates {
+        let requests = match flow {
+            Flow::Single(_) => self.choose_single(room, now),
+            Flow::Together(_) => match self.choose_together(room, now) {
+                together if together.is_empty() => self.choose_single(1, now),
+                together => vec![together],
+            },
+        };
+        for number in requests.iter().flatten() {
             if let Some(entry) = self.entries.get_mut(number) {
                 entry.sent_at = Some(now);
                 self.in_flight += 1;
             }
         }
-        candidates
+        requests
+    }
+
+    fn choose_single(&self, room: usize, now: Timestamp) -> Vec<Vec<u64>> {
+        let ready = |number: &u64| self.entries[number].not_before <= now;
+        let mut candidates: Vec<u64> = self.first_in_line().filter(ready).collect();
+        // An event that no backend takes must not hold the others back for ever.
+        candidates.sort_by_key(|number| self.entries[number].put_off >= PUT_OFF_MAX);
+        candidates.truncate(room);
+        candidates.into_iter().map(|number| vec![number]).collect()
+    }
+
+    /// The oldest events, with all that follow them of their tasks; without those that no backend takes, which leave
+    /// alone.
+    fn choose_together(&self, room: usize, now: Timestamp) -> Vec<u64> {
+        let mut queue = Queue::default();
+        let may_leave =
+            |entry: &Entry| entry.sent_at.is_none() && entry.not_before <= now && entry.put_off < PUT_OFF_MAX;
+        let chosen = self.durable_entries().filter(|(_, entry)| queue.lets_through(entry, may_leave(entry)));
+        chosen.take(room).map(|(number, _)| *number).collect()
     }
 
     /// When the next event could leave, if only time keeps it back.
-    pub(super) fn ready_at(&self, at_once: usize) -> Option<Timestamp> {
-        let room = self.in_flight < at_once;
-        self.sendable().filter(|_| room).map(|number| self.entries[&number].not_before).min()
+    pub(super) fn ready_at(&self, flow: Flow) -> Option<Timestamp> {
+        let has_room = flow.room(self.in_flight) > 0;
+        self.first_in_line().filter(|_| has_room).map(|number| self.entries[&number].not_before).min()
     }
 
     /// Events that no other keeps back.
-    fn sendable(&self) -> impl Iterator<Item = u64> {
-        let mut closed_runs: BTreeSet<&str> = BTreeSet::new();
-        let mut open_runs: BTreeSet<&str> = BTreeSet::new();
-        let mut tasks: BTreeSet<&str> = BTreeSet::new();
-        let durable = self.entries.iter().take(LOOKAHEAD).take_while(|(_, entry)| entry.is_durable);
-        durable.filter_map(move |(number, entry)| {
-            let run: &str = &entry.run;
-            let is_first = match &entry.task {
-                // Whatever comes first of a task keeps the later ones of it back, sent or not.
-                Some((task, _)) => tasks.insert(task) && !closed_runs.contains(run),
-                None => closed_runs.insert(run) && !open_runs.contains(run),
-            };
-            open_runs.insert(run);
-            (is_first && entry.sent_at.is_none()).then_some(*number)
-        })
+    fn first_in_line(&self) -> impl Iterator<Item = u64> {
+        let mut queue = Queue::default();
+        let first = self.durable_entries().filter(move |(_, entry)| {
+            let is_first = !queue.keeps_back(entry);
+            // Whatever comes first of a task keeps the later ones of it back, sent or not.
+            queue.push(entry);
+            is_first
+        });
+        first.filter(|(_, entry)| entry.sent_at.is_none()).map(|(number, _)| *number)
+    }
+
+    fn durable_entries(&self) -> impl Iterator<Item = (&u64, &Entry)> {
+        self.entries.iter().take(LOOKAHEAD).take_while(|(_, entry)| entry.is_durable)
+    }
+}
+
+/// Number of events that may be on their way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flow {
+    /// So many, each in a request of its own.
+    Single(usize),
+    /// So many in one request, and only one request at a time (N25).
+    Together(usize),
+}
+
+impl Flow {
+    const fn room(self, in_flight: usize) -> usize {
+        match self {
+            Self::Single(at_once) => at_once.saturating_sub(in_flight),
+            Self::Together(_) if in_flight > 0 => 0,
+            Self::Together(at_once) => at_once,
+        }
+    }
+}
+
+/// Events that stay, oldest first, and by which later ones are kept back.
+#[derive(Default)]
+struct Queue<'e> {
+    tasks: BTreeSet<&'e str>,
+    runs: BTreeSet<&'e str>,
+    /// Runs of which an event about the run as a whole stays.
+    whole_runs: BTreeSet<&'e str>,
+}
+
+impl<'e> Queue<'e> {
+    /// True if an event may leave and none before it stays that it must wait for; otherwise it stays as well.
+    fn lets_through(&mut self, entry: &'e Entry, may_leave: bool) -> bool {
+        let leaves = may_leave && !self.keeps_back(entry);
+        if !leaves {
+            self.push(entry);
+        }
+        leaves
+    }
+
+    fn keeps_back(&self, entry: &Entry) -> bool {
+        match &entry.task {
+            Some((task, _)) => self.tasks.contains(&**task) || self.whole_runs.contains(&*entry.run),
+            None => self.runs.contains(&*entry.run),
+        }
+    }
+
+    fn push(&mut self, entry: &'e Entry) {
+        self.runs.insert(&entry.run);
+        match &entry.task {
+            Some((task, _)) => self.tasks.insert(task),
+            None => self.whole_runs.insert(&entry.run),
+        };
     }
 }
 
@@ -218,8 +289,15 @@ impl Link {
 }
 
 impl Core {
-    /// Handles the response to an event.
-    pub fn sent(&mut self, number: u64, answer: Answer, now: Timestamp) {
+    /// Handles the answers to the events of one request.
+    pub fn sent(&mut self, answers: impl IntoIterator<Item = (u64, Answer)>, now: Timestamp) {
+        for (number, answer) in answers {
+            self.take_sent(number, answer, now);
+        }
+        self.settle(now);
+    }
+
+    fn take_sent(&mut self, number: u64, answer: Answer, now: Timestamp) {
         match answer {
             Answer::Taken => {
                 if self.answered(number, now).is_some() {
@@ -236,8 +314,12 @@ impl Core {
             }
             Answer::Later(retry_after) => self.put_off(number, Some(retry_after), now),
             Answer::None => self.put_off(number, None, now),
+            Answer::Unsent => self.outbox.unsent(number),
+            Answer::Separately => {
+                self.outbox.unsent(number);
+                self.together.refused(now);
+            }
         }
-        self.settle(now);
     }
 
     /// Writes down what became true; it leaves once it is on disk.
@@ -256,14 +338,23 @@ impl Core {
         if self.link.opens_at() > now {
             return;
         }
-        for number in self.outbox.choose(self.sends_at_once(), now) {
-            self.actions.push_back(Action::Send(number));
+        for numbers in self.outbox.choose(self.flow(), now) {
+            self.actions.push_back(Action::Send(numbers));
         }
     }
 
     /// While nobody answers, one event at a time is enough to find out.
-    pub(super) const fn sends_at_once(&self) -> usize {
-        if self.link.is_in_doubt() { 1 } else { self.settings.sends }
+    pub(super) const fn flow(&self) -> Flow {
+        match (self.link.is_in_doubt(), self.together.is_offered) {
+            (true, _) => Flow::Single(1),
+            (false, true) => Flow::Together(self.settings.batch),
+            (false, false) => Flow::Single(self.settings.sends),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn together_is_offered(&self) -> bool {
+        self.together.is_offered
     }
 
     fn answered(&mut self, number: u64, now: Timestamp) -> Option<Left> {
@@ -285,6 +376,28 @@ impl Core {
     }
 }
 
+/// Use of the endpoint for several events at once (N25).
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    /// The backend offers it, and did not refuse it lately.
+    is_offered: bool,
+    refused_at: Option<Timestamp>,
+}
+
+impl Together {
+    /// A pull was answered: the backend says whether it has the endpoint. One that says so and does not is a mixture of
+    /// versions, or something in between.
+    pub(super) fn offered(&mut self, is_offered: bool, now: Timestamp) {
+        let is_refused = self.refused_at.is_some_and(|at| now < at + TOGETHER_AGAIN);
+        self.is_offered = is_offered && !is_refused;
+    }
+
+    const fn refused(&mut self, now: Timestamp) {
+        self.is_offered = false;
+        self.refused_at = Some(now);
+    }
+}
+
 /// The contract's schedule.
 pub(super) const BACKOFF: Backoff = Backoff {
     delays_ms: &[1_000, 1_000, 2_000, 5_000, 10_000],
@@ -295,6 +408,8 @@ pub(super) const BACKOFF: Backoff = Backoff {
 /// Number of oldest events that are searched for ones that may leave.
 const LOOKAHEAD: usize = 512;
 const PUT_OFF_MAX: u32 = 7;
+/// Time for which events leave alone after a request with several was refused as a whole.
+const TOGETHER_AGAIN: Millis = Millis(60_000);
 const TRIES_UNTIL_DEGRADED: u32 = 7;
 
 #[cfg(test)]
@@ -330,17 +445,41 @@ mod tests {
     #[test]
     fn order_is_kept_where_it_matters() {
         let mut outbox = outbox("r r/a r/a r/b s/c r r/d");
-        assert_eq!(outbox.choose(9, Timestamp(0)), [1, 5]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[1], [5]]);
         outbox.remove(1);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [2, 4]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[2], [4]]);
         outbox.remove(4);
-        assert!(outbox.choose(9, Timestamp(0)).is_empty());
+        assert!(outbox.choose(Flow::Single(9), Timestamp(0)).is_empty());
         outbox.remove(2);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [3]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[3]]);
         outbox.remove(3);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [6]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[6]]);
         outbox.remove(6);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [7]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[7]]);
+    }
+
+    /// N19, N25: together, events leave in the order of the spool, one request at a time; what must wait keeps back all
+    /// that follows of its task, and a run's own all that follows of its run.
+    #[test]
+    fn order_is_kept_within_a_request_and_between_requests() {
+        let together = Flow::Together(4);
+        let mut events = outbox("r r/a r/a r/b s/c r r/d");
+        assert_eq!(events.choose(together, Timestamp(0)), [[1, 2, 3, 4]]);
+        assert!(events.choose(together, Timestamp(0)).is_empty(), "one request at a time");
+        for number in [1, 3] {
+            events.remove(number);
+        }
+        events.failed(2, true, Timestamp(0));
+        events.unsent(4);
+        assert_eq!(events.choose(together, Timestamp(0)), [[4, 5]], "6 and 7 wait for 2");
+        for number in [4, 5] {
+            events.remove(number);
+        }
+        assert_eq!(events.ready_at(together), Some(Timestamp(1_000)));
+        assert_eq!(events.choose(together, Timestamp(1_000)), [[2, 6, 7]]);
+        let mut mixed = outbox("r/a r/b r/a");
+        assert_eq!(mixed.choose(Flow::Single(1), Timestamp(0)), [[1]]);
+        assert!(mixed.choose(together, Timestamp(0)).is_empty(), "one is on its way alone");
     }
 
     /// N19: nothing leaves before it is on disk.
@@ -353,10 +492,12 @@ mod tests {
             kind: EventKind::RunFinished { run: "s".into(), summary: RunSummary::default() },
         };
         outbox.push(2, &event, false);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [1]);
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[1]]);
+        outbox.unsent(1);
+        assert_eq!(outbox.choose(Flow::Together(9), Timestamp(0)), [[1]]);
         outbox.durable(2);
-        assert_eq!(outbox.choose(9, Timestamp(0)), [2]);
-        assert!(outbox.choose(9, Timestamp(0)).is_empty());
+        assert_eq!(outbox.choose(Flow::Single(9), Timestamp(0)), [[2]]);
+        assert!(outbox.choose(Flow::Single(9), Timestamp(0)).is_empty());
     }
 
     /// N19: an event that is put off seven times steps back; a task's own later ones still wait for it.
@@ -366,17 +507,20 @@ mod tests {
         let later = |n: i64| Timestamp(n * 60_000);
         for n in 0..7 {
             assert_eq!(outbox.oldest_expected(), Some(1));
-            assert_eq!(outbox.choose(1, later(n)), [1]);
+            assert_eq!(outbox.choose(Flow::Single(1), later(n)), [[1]]);
             outbox.failed(1, true, later(n));
         }
         assert_eq!(outbox.oldest_expected(), Some(2));
-        assert_eq!(outbox.choose(1, later(7)), [2]);
+        assert_eq!(outbox.choose(Flow::Together(9), later(7)), [[2]], "1 leaves alone, and 3 waits for it");
+        outbox.unsent(2);
+        assert_eq!(outbox.choose(Flow::Single(1), later(7)), [[2]]);
         outbox.remove(2);
         assert_eq!(outbox.oldest_expected(), None, "3 waits for 1");
-        assert_eq!(outbox.choose(9, later(7)), [1]);
+        assert_eq!(outbox.choose(Flow::Together(9), later(7)), [[1]]);
         outbox.failed(1, true, later(7));
         outbox.look_again();
-        assert_eq!((outbox.oldest_expected(), outbox.choose(9, later(0))), (Some(1), vec![1]));
+        let chosen = outbox.choose(Flow::Single(9), later(0));
+        assert_eq!((outbox.oldest_expected(), chosen), (Some(1), vec![vec![1]]));
     }
 
     /// N20: 1, 2, 5, 10, 30, 30 seconds, for ever 30; degraded after the seventh try.

@@ -182,6 +182,7 @@ impl Core {
     /// Does what a backend asks for; says whether any of it was new. `asked_at`: when the question left.
     pub(super) fn follow(&mut self, answer: PulledWork, asked_at: Timestamp, now: Timestamp) -> bool {
         let before = (self.last_event, self.lanes.waiting_count(), self.actions.len());
+        self.together.offered(answer.offers_callbacks(), now);
         for task in &answer.stop {
             // Two answers may overtake each other: a stop that was asked for before a newer attempt came is not for it.
             if !self.books.is_taken_after(task, asked_at) {

@@ -13,6 +13,8 @@ struct Played {
     /// Durable, not acked: what a restart would find.
     disk: Vec<(u64, Event)>,
     sends: Vec<u64>,
+    /// The number of events in each request.
+    requests: Vec<usize>,
     pulls: Vec<PullRequest>,
     begun: Vec<Work>,
     killed: Vec<u64>,
@@ -29,7 +31,7 @@ impl Played {
 
     fn restarted(slots: u32, found: Found, now: Timestamp) -> Self {
         let timeouts = BTreeMap::from([("short".to_owned(), Millis(1_000))]);
-        let settings = Settings { slots, wait: Millis(30_000), sends: 4, timeouts };
+        let settings = Settings { slots, wait: Millis(30_000), sends: 4, batch: 3, timeouts };
         let disk = found.pending.clone();
         let log = found.since.clone();
         let core = Core::new(settings, "spool", found, now).unwrap();
@@ -39,6 +41,7 @@ impl Played {
             fresh: Vec::new(),
             disk,
             sends: Vec::new(),
+            requests: Vec::new(),
             pulls: Vec::new(),
             begun: Vec::new(),
             killed: Vec::new(),
@@ -72,9 +75,15 @@ impl Played {
                     self.disk.retain(|(other, _)| *other != number);
                     self.aside.push((number, refusal));
                 }
-                Action::Send(number) => {
-                    assert!(self.disk.iter().any(|(other, _)| *other == number), "sent before it is durable");
-                    self.sends.push(number);
+                Action::Send(numbers) => {
+                    for number in &numbers {
+                        assert!(
+                            self.disk.iter().any(|(other, _)| other == number),
+                            "sent before it is durable"
+                        );
+                    }
+                    self.requests.push(numbers.len());
+                    self.sends.extend(numbers);
                 }
                 Action::Pull(request) => self.pulls.push(request),
                 Action::Heartbeat(beat) => self.beats.push(beat),
@@ -112,7 +121,7 @@ impl Played {
 
     fn answer_send(&mut self, number: u64, answer: Answer) {
         self.sends.retain(|other| *other != number);
-        self.core.sent(number, answer, self.now);
+        self.core.sent([(number, answer)], self.now);
         self.gather();
     }
 
@@ -262,6 +271,87 @@ fn refused_events_are_set_aside() {
     assert!(played.disk.is_empty());
     let last = played.told().pop().unwrap();
     assert_eq!(last, "end 1#1 callback_error: the backend refused it with 404: no such task");
+}
+
+/// N25: where the backend offers it, events leave together, in the order of the spool and one request at a time; each is
+/// acked, put off or set aside by its own result.
+#[test]
+fn events_leave_together_where_that_is_offered() {
+    let mut played = Played::ready(2);
+    let jobs = ["r/1@a", "r/2@b"].map(job).to_vec();
+    played.answer(PulledWork { jobs, features: texts("logs callbacks"), ..PulledWork::default() });
+    played.sync();
+    assert_eq!((played.requests.as_slice(), played.sends.as_slice()), ([2].as_slice(), [1, 2].as_slice()));
+    for work in [1, 2] {
+        played.core.stepped(work, Progress { step: "S", status: StepStatus::Running }, played.now);
+        played.end(work, WELL);
+    }
+    played.sync();
+    assert_eq!(played.requests, [2], "one request at a time");
+    let refused = Answer::Refused(Refusal { status: 404, detail: "no such task".into() });
+    played.core.sent([(1, Answer::Taken), (2, refused)], played.now);
+    played.gather();
+    assert_eq!((played.requests.as_slice(), played.aside.len()), ([2, 3].as_slice(), 1));
+    played.sends.clear();
+    played.core.sent([(3, Answer::Taken), (4, Answer::Later(None)), (5, Answer::Taken)], played.now);
+    played.gather();
+    assert_eq!(played.sends, [6], "of another task than 4, which is put off");
+    played.answer_send(6, Answer::Taken);
+    assert!(played.sends.is_empty());
+    played.pass(1_000);
+    assert_eq!(played.sends, [4]);
+    played.take_all();
+    assert!(played.disk.is_empty());
+}
+
+/// N25: a backend that refuses several events as a whole, though it offered to take them, costs nothing: each event is
+/// sent alone, and none is set aside or put off.
+#[test]
+fn events_leave_alone_where_several_are_refused() {
+    let mut played = Played::ready(2);
+    let offer = || PulledWork { features: texts("callbacks"), ..PulledWork::default() };
+    played.answer(PulledWork { jobs: ["r/1@a", "r/2@b"].map(job).to_vec(), ..offer() });
+    played.sync();
+    assert_eq!(played.requests, [2]);
+    played.sends.clear();
+    let missing = BatchResponse { status: 404, retry_after: None, body: b"" };
+    played.core.sent([1, 2].into_iter().zip(missing.answers(2)), played.now);
+    played.gather();
+    assert_eq!(
+        (played.requests.as_slice(), played.sends.as_slice()),
+        ([2, 1, 1].as_slice(), [1, 2].as_slice())
+    );
+    played.take_all();
+    assert!(played.disk.is_empty() && played.aside.is_empty() && !played.core.status().degraded);
+    played.answer(offer());
+    assert!(!played.core.together_is_offered(), "not at once again");
+    played.pass(60_000);
+    played.answer(offer());
+    assert!(played.core.together_is_offered());
+    played.answer(PulledWork::default());
+    assert!(!played.core.together_is_offered(), "a backend of an older version has taken over");
+}
+
+/// N19, N25: what a response to several events means for each of them.
+#[test]
+fn a_response_to_several_events_speaks_of_each() {
+    let answers = |status, body: &str| {
+        BatchResponse { status, retry_after: Some(Millis(7)), body: body.as_bytes() }.answers(2)
+    };
+    let body = r#"{"results":[{"event_id":"a","ok":true,"stale":true},{"event_id":"b","ok":false,"status":409,"detail":"x"}]}"#;
+    let refusal = Refusal { status: 409, detail: "x".into() };
+    assert_eq!(answers(200, body), [Answer::Taken, Answer::Refused(refusal)]);
+    let later = r#"{"results":[{"ok":false,"status":401},{"ok":false}]}"#;
+    assert_eq!(answers(200, later), [Answer::Later(None), Answer::Later(None)]);
+    for odd in ["", "{}", r#"{"ok":true}"#, r#"{"results":[{"ok":true}]}"#] {
+        assert_eq!(answers(200, odd), [Answer::Separately, Answer::Separately], "{odd}");
+    }
+    for status in [400, 404, 405, 413, 422] {
+        assert_eq!(answers(status, body), [Answer::Separately, Answer::Separately], "{status}");
+    }
+    for status in [302, 401, 408, 429, 500, 503] {
+        assert_eq!(answers(status, body), [Answer::Later(Some(Millis(7))), Answer::Later(Some(Millis(7)))]);
+    }
 }
 
 /// N20: tried after 1, 2, 5, 10, 30, 30 seconds; degraded after the seventh try; then every 30 seconds.

@@ -6,6 +6,7 @@
 
 mod artifact;
 mod callback;
+mod callbacks;
 mod envelope;
 mod event;
 mod nodes;
@@ -19,6 +20,10 @@ pub use artifact::{
     essence, read_artifact,
 };
 pub use callback::{Callback, CallbackAnswer, answer_report};
+pub use callbacks::{
+    BatchedEvent, CallbackResult, Callbacks, CallbacksAnswer, EVENTS_MAX, NotAnAnswer, answer_callbacks,
+    read_callbacks, read_callbacks_answer, write_callbacks,
+};
 pub use envelope::{Message, claimed_node};
 pub use event::{
     Artifact, Attempt, Event, EventKind, Heartbeat, NotACallback, Outcome, TIMEOUT, read_event, write_event,
@@ -29,8 +34,8 @@ pub use pull::{
     Attached, DeviceEntry, NodeName, PullOrder, PullRequest, WHOLE_MAX, order_one, read_pull, write_pull,
 };
 pub use pull_answer::{
-    AnnouncedRun, Job, JobOffer, LeaseOffer, PullAnswer, PulledWork, RunOffer, RunPayload, StopOffer,
-    answer_pull, read_pull_answer,
+    AnnouncedRun, CALLBACKS, Job, JobOffer, LeaseOffer, PullAnswer, PulledWork, RunOffer, RunPayload,
+    StopOffer, answer_pull, read_pull_answer,
 };
 pub use refusal::phrase;
 pub use report::{NodeMessage, read_report};

@@ -29,6 +29,8 @@ pub struct PullAnswer<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub warnings: Vec<String>,
+    /// Endpoints that this coordinator has besides those of the first version, by the end of their path.
+    pub features: &'static [&'static str],
 }
 
 /// A job to end.
@@ -153,6 +155,7 @@ pub fn answer_pull<'a>(
         stop: stopped.iter().map(ToString::to_string).collect(),
         stop_jobs: reply.stopping.iter().map(stop_offer).collect(),
         warnings: reply.contested.iter().map(|(device, node)| contested(device, node)).collect(),
+        features: if planted(WireMutant::FeaturesLeftOut) { &[] } else { &FEATURES },
     }
 }
 
@@ -219,6 +222,16 @@ pub struct PulledWork {
     pub stop_jobs: Vec<Job>,
     /// Warnings for the people who run the node; Muster's sends them, others need not.
     pub warnings: Vec<Text>,
+    /// Endpoints that the backend offers besides those that every backend has.
+    pub features: Vec<Text>,
+}
+
+impl PulledWork {
+    /// True if the backend takes several callbacks in one request (N25).
+    #[must_use]
+    pub fn offers_callbacks(&self) -> bool {
+        self.features.iter().any(|feature| **feature == *CALLBACKS)
+    }
 }
 
 /// A run new to a node.
@@ -294,7 +307,8 @@ pub fn read_pull_answer(bytes: &[u8]) -> Result<(PulledWork, usize), serde_json:
         finished_runs: answer.finished_runs.into_iter().filter(|run| is_sane(run)).collect(),
         stop: answer.stop,
         stop_jobs: answer.stop_jobs.iter().filter_map(read).collect(),
-        warnings: warnings(&answer.warnings),
+        warnings: lines(&answer.warnings, WARNINGS_MAX),
+        features: lines(&answer.features, FEATURES_MAX),
     };
     Ok((work, left_out))
 }
@@ -315,6 +329,8 @@ struct LenientAnswer<'a> {
     /// Muster's own, so anything may stand there elsewhere.
     #[serde(default)]
     warnings: Value,
+    #[serde(default)]
+    features: Value,
 }
 
 #[derive(Deserialize)]
@@ -356,17 +372,21 @@ fn is_sane(text: &str) -> bool {
     (1..=TEXT_BYTES_MAX).contains(&text.len())
 }
 
-/// Reads the warnings as single lines of limited length, because foreign text must not steer the log, nor fill it.
-fn warnings(value: &Value) -> Vec<Text> {
+/// Reads texts as single lines of limited length, because foreign text must not steer the log, nor fill it.
+fn lines(value: &Value, count_max: usize) -> Vec<Text> {
     let one_line = |text: &str| -> String {
         text.chars().take(TEXT_BYTES_MAX).map(|char| if char.is_control() { ' ' } else { char }).collect()
     };
     let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts.take(WARNINGS_MAX).map(|text| one_line(text).into()).collect()
+    texts.take(count_max).map(|text| one_line(text).into()).collect()
 }
 
 const TEXT_BYTES_MAX: usize = 1024;
 const WARNINGS_MAX: usize = 10;
+const FEATURES_MAX: usize = 100;
+/// The feature of several callbacks in one request (N25).
+pub const CALLBACKS: &str = "callbacks";
+const FEATURES: [&str; 1] = [CALLBACKS];
 /// Timeout if a backend gives none: the coordinator's own for an attempt (Q9).
 const TIMEOUT_MS: i64 = 1_200_000;
 const TIMEOUT_MS_MAX: i64 = 24 * 3_600_000;
@@ -448,6 +468,7 @@ mod tests {
                 "lease": {"token": "000000000000000000000000000000ab", "until": 9}}],
             "finished_runs": [run_id],
             "stop": [task_id],
+            "features": ["callbacks"],
         });
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), expected);
     }
@@ -478,7 +499,7 @@ mod tests {
             ("d2", "{}", 1)
         );
         assert_eq!((answer.runs[0].targets, &*answer.stop[0]), (4, "s"));
-        assert!(answer.warnings.is_empty());
+        assert!(answer.warnings.is_empty() && !answer.offers_callbacks());
         assert!(read_pull_answer(b"[]").is_err() && read_pull_answer(b"").is_err());
     }
 
@@ -493,6 +514,21 @@ mod tests {
         assert_eq!(warnings(json!(["a\u{1b}b", 7, "c"])), texts(&["a b", "c"]));
         assert_eq!((warnings(json!("x")), warnings(json!({"x": 1}))), (texts(&[]), texts(&[])));
         assert_eq!(warnings(json!(vec!["x"; 99])).len(), 10);
+    }
+
+    /// N1, N25: a node knows from the features whether it may send several callbacks at once.
+    #[test]
+    fn features_are_read() {
+        let offers = |features: Value| {
+            let answer = json!({"jobs": [], "features": features}).to_string();
+            read_pull_answer(answer.as_bytes()).unwrap().0.offers_callbacks()
+        };
+        assert!(offers(json!(["logs", "callbacks"])));
+        for other in [json!(["logs"]), json!("callbacks"), json!({"callbacks": true}), Value::Null] {
+            assert!(!offers(other.clone()), "{other}");
+        }
+        let answer = serde_json::to_vec(&answer_pull(&PullReply::default(), &BTreeMap::new(), Timestamp(5)));
+        assert!(read_pull_answer(&answer.unwrap()).unwrap().0.offers_callbacks());
     }
 
     fn texts(texts: &[&str]) -> Vec<Text> {

@@ -50,6 +50,10 @@ mutants! {
     MaxJobsOffByOne,
     /// An event id that was used for another event is answered 503, as if it would be taken later (N5).
     IdConflictSaidBusy,
+    /// The results of several events stand in another order than the events (N25).
+    BatchResultsReversed,
+    /// A pull's answer does not tell what else the coordinator can do (N1).
+    FeaturesLeftOut,
     /// The refusal of an identical submission has no header (P8).
     PoolIdenticalHeaderDropped,
     /// `Assignment already submitted` has the status of a mistake (P8).

@@ -90,6 +90,12 @@ impl Problem {
         &self.0.detail
     }
 
+    /// Kind of the problem: a stable URN.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.0.kind
+    }
+
     /// True if nothing was done because another server leads, or none.
     #[must_use]
     pub fn is_not_leading(&self) -> bool {

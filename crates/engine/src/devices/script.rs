@@ -13,9 +13,9 @@ use alloc::{
 };
 use muster_model::{
     Attachment, Change, Command, DeviceReport, Event, FailureReason, Fence, JobId, JobPayload, JobReply,
-    Name, Outcome, Pull, PullReply, Rejection, Reply, Report, ReportId, ReportKind, RunSummary, Scope,
-    Settings, Step, StepStatus, Subject, Submission, SubmissionKey, SweepReply, TaskId, TaskRecord,
-    TaskReport, TaskReportKind, WorkerSupply,
+    Name, Outcome, Pull, PullReply, Rejection, Reply, Report, ReportBatch, ReportId, ReportKind, RunSummary,
+    Scope, Settings, Step, StepStatus, Subject, Submission, SubmissionKey, SweepReply, TaskId, TaskRecord,
+    TaskReport, TaskReportKind, WorkerMessage, WorkerSupply,
 };
 
 /// Runs a script with the default settings.
@@ -151,9 +151,21 @@ impl Devices {
             "cap" => Command::SetCap { worker: name(words[1]), cap: words[2].parse().ok() },
             "return" => Command::ReturnToService { lane: name(words[1]), note: Some("looked at".into()) },
             "label" => Command::Label { lane: name(words[1]), labels: pairs(words[2]) },
+            "batch" => self.batch(stage, &words[1..]),
             "secret" => Command::RotateSecret { worker: name(words[1]), hash: [7; 32] },
             _ => Command::Report(Box::new(self.report(stage, words, &options))),
         }
+    }
+
+    /// Messages with `|` between them.
+    fn batch(&mut self, stage: &Stage, words: &[&str]) -> Command {
+        let message = |words: &[&str]| match words[0] {
+            "heartbeat" => WorkerMessage::Heartbeat { worker: name(words[1]) },
+            _ => WorkerMessage::Report(Box::new(self.report(stage, words, &Options::of(words)))),
+        };
+        Command::ReportBatch(ReportBatch {
+            messages: words.split(|word| *word == "|").map(message).collect(),
+        })
     }
 
     fn report(&mut self, stage: &Stage, words: &[&str], options: &Options<'_>) -> Report {
@@ -246,6 +258,11 @@ impl Devices {
             Ok(Reply::Job(JobReply { job, status })) => format!("{} {status:?}", self.job_name(*job)),
             Ok(Reply::Pulled(reply)) => self.render_pull(reply),
             Ok(Reply::Recorded(recorded)) => format!("{recorded:?}"),
+            Ok(Reply::RecordedBatch(results)) => {
+                let each =
+                    results.iter().map(|result| self.render_reply(&result.clone().map(Reply::Recorded)));
+                each.collect::<Vec<_>>().join(" | ")
+            }
             Ok(Reply::Claimed(rows)) => rows
                 .iter()
                 .map(|row| format!("{}#{}", self.task_name(row.id), row.attempt))

@@ -57,6 +57,18 @@ impl Context<'_> {
         };
         half(0).wrapping_add((half(16) | 1).wrapping_mul(u128::from(n) + 1))
     }
+
+    /// The seed of the nth part of a command that is decided like a command of its own. No two parts share a number: a
+    /// part has all those of one upper half.
+    pub(crate) fn seed_of_part(&self, part: u64) -> [u8; 32] {
+        let mut seed = *self.seed;
+        let step: [u8; 16] = core::array::from_fn(|i| seed[16 + i]);
+        let first: [u8; 16] = core::array::from_fn(|i| seed[i]);
+        let offset = (u128::from_le_bytes(step) | 1).wrapping_mul(u128::from(part) << 64);
+        let first = u128::from_le_bytes(first).wrapping_add(offset);
+        seed[..16].copy_from_slice(&first.to_le_bytes());
+        seed
+    }
 }
 
 /// The events that a command causes, and its reply.

@@ -4,8 +4,8 @@ use super::{Checker, Verdict, broken, ensure};
 use crate::network::Ticket;
 use muster_model::{
     Change, Command, JobReply, JobStatus, LogKind, Millis, Name, Outcome, Pull, PullReply, Recorded,
-    Rejection, Reply, Report, ReportKind, ReportRecord, Submission, TaskId, TaskReport, TaskReportKind,
-    TaskStatus, Timestamp,
+    Rejection, Reply, Report, ReportBatch, ReportKind, ReportRecord, Submission, TaskId, TaskReport,
+    TaskReportKind, TaskStatus, Timestamp, WorkerMessage,
 };
 use muster_store::{Batch, FeedEntry};
 
@@ -29,9 +29,15 @@ impl Checker {
         self.promised(ticket, result)?;
         match (&*ticket.command, result) {
             (Command::Pull(pull), Ok(Reply::Pulled(reply))) => self.check_pulled(pull, reply, answer),
-            (Command::Report(report), Err(rejection)) => {
-                self.check_recorded(report, result)?;
-                self.agent_refused(report, rejection)
+            (Command::Report(report), Err(rejection)) => self.check_refused(report, rejection),
+            (Command::ReportBatch(batch), Ok(Reply::RecordedBatch(results))) => {
+                for (message, result) in batch.messages.iter().zip(results) {
+                    if let (WorkerMessage::Report(report), Err(rejection)) = (message, result) {
+                        self.seen.count("event of a batch refused");
+                        self.check_refused(report, rejection)?;
+                    }
+                }
+                Ok(())
             }
             (Command::Renew { task, worker, .. }, Ok(Reply::Renewed(true))) => {
                 self.check_renewed(*task, worker)
@@ -72,7 +78,12 @@ impl Checker {
                 let mut handouts = reply.handouts.iter();
                 handouts.try_for_each(|it| self.check_leased(it.task, &pull.worker, it.attempt))
             }
-            (Command::Report(report), Ok(_)) => self.check_recorded(report, result),
+            (Command::Report(report), Ok(Reply::Recorded(recorded))) => {
+                self.check_recorded(report, &Ok(*recorded))
+            }
+            (Command::ReportBatch(batch), Ok(Reply::RecordedBatch(results))) => {
+                self.check_batch(batch, results)
+            }
             (Command::Claim { worker, .. }, Ok(Reply::Claimed(rows))) => {
                 rows.iter().try_for_each(|row| self.check_leased(row.id, worker, row.attempt))
             }
@@ -153,26 +164,49 @@ impl Checker {
         ensure(strange.is_none(), "stranger_renews", || format!("{worker} renewed {strange:?}"))
     }
 
-    fn check_recorded(&self, report: &Report, result: &Answered) -> Verdict {
+    /// N25: a batch has a result for each of its messages, and what each of them acknowledges is durable.
+    fn check_batch(&self, batch: &ReportBatch, results: &[Result<Recorded, Rejection>]) -> Verdict {
+        self.seen.count("batch of reports answered");
+        ensure(batch.messages.len() == results.len(), "batch_results_missing", || {
+            format!("{} messages, {} results", batch.messages.len(), results.len())
+        })?;
+        for (message, result) in batch.messages.iter().zip(results) {
+            match message {
+                WorkerMessage::Report(report) if result.is_ok() => self.check_recorded(report, result)?,
+                WorkerMessage::Report(_) => {}
+                WorkerMessage::Heartbeat { .. } => {
+                    ensure(*result == Ok(Recorded::Applied), "heartbeat_refused", || format!("{result:?}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_refused(&mut self, report: &Report, rejection: &Rejection) -> Verdict {
+        self.check_recorded(report, &Err(rejection.clone()))?;
+        self.agent_refused(report, rejection)
+    }
+
+    fn check_recorded(&self, report: &Report, result: &Result<Recorded, Rejection>) -> Verdict {
         let known = self.mirror.reports.get(&report.id);
         let same = known.filter(|(subject, _)| *subject == report.subject());
         let right = match result {
-            Ok(Reply::Recorded(Recorded::Duplicate)) => {
+            Ok(Recorded::Duplicate) => {
                 self.seen.count("report duplicate");
                 same.is_some()
             }
-            Ok(Reply::Recorded(effect)) => same.is_some_and(|(_, durable)| durable == effect),
+            Ok(effect) => same.is_some_and(|(_, durable)| durable == effect),
             Err(Rejection::ReportConflict) => known.is_some() && same.is_none(),
             // Every task that was handed out stays known: nothing is deleted in this world.
             Err(Rejection::NotHolder { .. }) => {
                 self.seen.count("report of another's row");
                 true
             }
-            Err(_) | Ok(_) => false,
+            Err(_) => false,
         };
         ensure(right, "report_not_durable", || format!("{report:?} answered {result:?}, durable {known:?}"))?;
         match (&report.kind, result) {
-            (ReportKind::Task(task), Ok(Reply::Recorded(Recorded::Applied))) => self.check_outcome(task),
+            (ReportKind::Task(task), Ok(Recorded::Applied)) => self.check_outcome(task),
             _ => Ok(()),
         }
     }

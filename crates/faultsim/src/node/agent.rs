@@ -90,6 +90,7 @@ impl Agent {
             slots: site.slots + more,
             wait: Millis(scene.dice.between(1_000, crate::plan::WAIT_MAX.0)),
             sends: 1 + scene.dice.below(4),
+            batch: 2 + scene.plan.devices_per_node % 7,
             timeouts: BTreeMap::from([(super::wire::WORKFLOW.to_owned(), task_timeout)]),
         };
         let skew = Millis(scene.dice.between(-2_000, 2_000));
@@ -131,7 +132,7 @@ impl Agent {
             Action::Append(number, event) => self.append(number, &event, scene),
             Action::Ack(number) => self.let_go(number, scene),
             Action::SetAside(number, refusal) => self.set_aside(number, &refusal, scene),
-            Action::Send(number) => self.send(number, scene),
+            Action::Send(numbers) => self.send(&numbers, scene),
             Action::Pull(request) => self.pull(request, scene),
             Action::Heartbeat(beat) => self.beat(&beat, scene),
             Action::Begin(work) => self.begin_work(work, scene),

@@ -12,7 +12,7 @@ use crate::{
     scene::Scene,
 };
 use muster_contract_nodes::{Heartbeat, write_heartbeat};
-use muster_model::{Ask, Command, Fence, JobId, Name, Rejection, Reply, Report, TaskId, Timestamp};
+use muster_model::{Fence, JobId, Name, Rejection, Reply, TaskId, Timestamp};
 use spool::Spooled;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -79,15 +79,20 @@ impl Plain {
         }
     }
 
-    fn beat(&mut self, scene: &mut Scene) {
-        let beat = Heartbeat {
+    /// Its account of itself.
+    fn account(&self, scene: &Scene) -> Heartbeat {
+        Heartbeat {
             at: scene.now,
             connected: self.site.devices.len() as u64,
             running: self.running.len() as u64,
             queued: self.line.len() as u64,
             vendor_ws_ok: true,
             degraded: false,
-        };
+        }
+    }
+
+    fn beat(&mut self, scene: &mut Scene) {
+        let beat = self.account(scene);
         let command = wire::read_heartbeat(&write_heartbeat(self.site.name.as_str(), &beat));
         if let Some(command) = scene.understood(command) {
             self.site.ask(scene, command, None);
@@ -100,8 +105,7 @@ impl Plain {
             self.machine.plan(scene, 500..=5_000, Chore::Pull);
         } else if let Some(call) = self.calls.remove(&exchange) {
             self.call_lost(call, scene);
-        } else if let Some(entry) = self.spool.iter_mut().find(|entry| entry.exchange == Some(exchange)) {
-            entry.exchange = None;
+        } else if self.take_back(exchange) {
             scene.count("report sent again");
             self.machine.plan(scene, 100..=5_000, Chore::Pump);
         }
@@ -290,9 +294,8 @@ impl Program for Plain {
         } else if let Some(call) = self.calls.remove(&exchange) {
             let response = ticket.response.as_ref();
             return response.map_or(Ok(()), |response| self.call_answered(call, response, scene));
-        } else if matches!(*ticket.command, Command::Report(_)) {
-            let response = wire::respond(result.map(Report::reply))?;
-            self.report_answered(exchange, response.status != 200, scene);
+        } else {
+            self.hear_of_reports(ticket, result, scene)?;
         }
         Ok(())
     }

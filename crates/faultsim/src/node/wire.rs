@@ -6,12 +6,13 @@
 use crate::checker::{Broken, Verdict, ensure};
 use muster_agent::core::Answer;
 use muster_contract_nodes::{
-    CallbackAnswer, Job, Message, NodeMessage, PulledWork, RunPayload, answer_pull, answer_report, phrase,
-    read_pull, read_pull_answer, read_report,
+    BatchedEvent, CallbackAnswer, CallbackResult, Job, Message, NodeMessage, PulledWork, RunPayload,
+    answer_callbacks, answer_pull, answer_report, phrase, read_callbacks, read_callbacks_answer, read_pull,
+    read_pull_answer, read_report,
 };
 use muster_model::{
-    Command, Handout, JobId, JobPayload, Millis, Pull, PullReply, Recorded, Rejection, Report, ReportKind,
-    TaskReportKind, Timestamp,
+    Command, Handout, JobId, JobPayload, Millis, Pull, PullReply, Recorded, Rejection, Report, ReportBatch,
+    ReportId, ReportKind, TaskReportKind, Timestamp, WorkerMessage,
 };
 use muster_problem::{Problem, read_json};
 use std::{
@@ -39,7 +40,33 @@ pub(super) fn read_heartbeat(body: &[u8]) -> Result<Command, Broken> {
 
 /// Reads a callback as the server does; `meant` is the report that the node wanted to make.
 pub(super) fn read_callback(body: &[u8], meant: &Report) -> Result<Command, Broken> {
-    let report = match read_message(body)? {
+    Ok(Command::Report(check_report(read_message(body)?, meant)?))
+}
+
+/// Reads several callbacks as the server does; `meant` are the messages that the node wanted to send.
+pub(super) fn read_batch(body: &[u8], meant: &[WorkerMessage]) -> Result<Command, Broken> {
+    let events = read_callbacks(body, BODY_BYTES_MAX).map_err(|problem| refused(&problem))?;
+    ensure(events.len() == meant.len(), "message_misread", || {
+        format!("{} events of {}", events.len(), meant.len())
+    })?;
+    let read = |event: BatchedEvent, meant: &WorkerMessage| {
+        let message = event.message.map_err(|problem| refused(&problem))?;
+        match (message, meant) {
+            (message, WorkerMessage::Report(meant)) => {
+                check_report(message, meant).map(WorkerMessage::Report)
+            }
+            (NodeMessage::Heartbeat { worker, .. }, _) => Ok(WorkerMessage::Heartbeat { worker }),
+            (NodeMessage::Report(report), _) => Err(misread("a heartbeat", &report)),
+        }
+    };
+    let events = events.into_iter().map(|event| BatchedEvent::read(event, |_| Ok(())));
+    let messages = events.zip(meant).map(|(event, meant)| read(event, meant)).collect::<Result<_, _>>()?;
+    Ok(Command::ReportBatch(ReportBatch { messages }))
+}
+
+/// A report that was read, if it is the one that was meant.
+fn check_report(message: NodeMessage, meant: &Report) -> Result<Box<Report>, Broken> {
+    let report = match message {
         NodeMessage::Report(report) => report,
         other @ NodeMessage::Heartbeat { .. } => return Err(misread(meant, &other)),
     };
@@ -52,7 +79,7 @@ pub(super) fn read_callback(body: &[u8], meant: &Report) -> Result<Command, Brok
     if bare != *meant {
         return Err(misread(meant, &bare));
     }
-    Ok(Command::Report(report))
+    Ok(report)
 }
 
 /// Reads a pull as the server does; `meant` is the pull that the node wanted to make.
@@ -97,6 +124,47 @@ pub(super) fn respond(result: Result<Recorded, Rejection>) -> Result<Response, B
     Ok(Response { status: 200, body })
 }
 
+/// Phrases the answer to several callbacks as the server does, and reads it as a node does.
+pub(super) fn respond_to_batch(
+    batch: &ReportBatch,
+    results: Vec<Result<Recorded, Rejection>>,
+) -> Result<String, Broken> {
+    let ids = || batch.messages.iter().map(id_of);
+    let phrased = results.iter().map(|result| result.clone().map_err(|rejection| phrase(&rejection)));
+    let answer = answer_callbacks(ids().map(|id| id.cloned()).zip(phrased));
+    let body = serde_json::to_string(&answer).map_err(|error| misread(&results, &error))?;
+    let read = read_callbacks_answer(body.as_bytes(), batch.messages.len());
+    let read = read.map_err(|error| misread(&results, &error))?;
+    let mut each = ids().zip(&results).zip(&read);
+    let is_right = each.all(|((id, result), read)| is_same_result(id, result, read));
+    ensure(is_right, "answer_misphrased", || format!("{results:?} became {body}"))?;
+    Ok(body)
+}
+
+fn id_of(message: &WorkerMessage) -> Option<&ReportId> {
+    match message {
+        WorkerMessage::Report(report) => Some(&report.id),
+        WorkerMessage::Heartbeat { .. } => None,
+    }
+}
+
+fn is_same_result(
+    id: Option<&ReportId>,
+    result: &Result<Recorded, Rejection>,
+    read: &CallbackResult,
+) -> bool {
+    let is_same = match result {
+        Ok(recorded) => {
+            read.ok
+                && read.duplicate == (*recorded == Recorded::Duplicate)
+                && read.stale == (*recorded == Recorded::Stale)
+        }
+        // A rejection by the engine is final (N19).
+        Err(_) => !read.ok && read.status.is_some_and(|status| (400..500).contains(&status)),
+    };
+    is_same && read.event_id.as_deref() == id.map(ReportId::as_str)
+}
+
 fn read_message(body: &[u8]) -> Result<NodeMessage, Broken> {
     let read = parse(body).and_then(|body| read_report(&Message::read(&body)?));
     read.map_err(|problem| refused(&problem))
@@ -139,7 +207,8 @@ fn check_pulled(work: &PulledWork, reply: &PullReply) -> Verdict {
         && same_jobs(&work.jobs, &reply.handouts)
         && same_jobs(&work.stop_jobs, &reply.stopping)
         && same_ids(&work.finished_runs, reply.finished.iter().map(ToString::to_string).collect())
-        && same_ids(&work.stop, reply.stop.iter().map(ToString::to_string).collect());
+        && same_ids(&work.stop, reply.stop.iter().map(ToString::to_string).collect())
+        && work.offers_callbacks();
     ensure(is_right, "answer_misread", || format!("{reply:?} was read as {work:?}"))
 }
 

@@ -8,13 +8,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use muster_contract_nodes::{
-    Callback, CallbackAnswer, LastHeartbeat, Message, NodeList, NodeMessage, NodeName, NodeState, PullAnswer,
-    PullOrder, PullRequest, RunPayload, WHOLE_MAX, answer_pull, answer_report, claimed_node, order_one,
-    phrase, read_pull, read_report,
+    BatchedEvent, Callback, CallbackAnswer, Callbacks, CallbacksAnswer, LastHeartbeat, Message, NodeList,
+    NodeMessage, NodeName, NodeState, PullAnswer, PullOrder, PullRequest, RunPayload, WHOLE_MAX,
+    answer_callbacks, answer_pull, answer_report, claimed_node, order_one, phrase, read_callbacks, read_pull,
+    read_report,
 };
 use muster_coordinator::Refusal;
-use muster_http::{HttpState, JsonBody, Node, Operator, Params, Place, Problem};
-use muster_model::{JobId, Name, PullReply, Recorded, WorkerRecord, ask::devices::Heartbeat};
+use muster_http::{BodyBytes, HttpState, JsonBody, Node, Operator, Params, Place, Problem};
+use muster_model::{
+    JobId, Name, PullReply, Recorded, ReportBatch, ReportId, WorkerMessage, WorkerRecord,
+    ask::devices::Heartbeat,
+};
 use muster_store::Reader;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +37,7 @@ pub fn routes_with(board: Board) -> OpenApiRouter<HttpState> {
     OpenApiRouter::default()
         .routes(routes!(pull, pull_one))
         .routes(routes!(callback))
+        .routes(routes!(callbacks))
         .routes(routes!(nodes))
         .layer(Extension(board))
 }
@@ -101,6 +106,24 @@ async fn callback(
     take(&http, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
 }
 
+/// Takes several reports of nodes in one commit; each is judged as if it had come alone, in order.
+#[utoipa::path(
+    post, path = "/api/nodes/callbacks", operation_id = "callbacks", tag = "nodes", security(("node" = [])),
+    request_body = Callbacks,
+    responses((status = 200, description = "One result per event, in order", body = CallbacksAnswer))
+)]
+async fn callbacks(
+    State(http): State<HttpState>,
+    Extension(board): Extension<Board>,
+    node: Node,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<CallbacksAnswer>, Problem> {
+    let events = read_callbacks(&body, http.settings.body_limit_bytes)?;
+    let check = |claimed: &Name| check_claim(&http, &node, Some(claimed));
+    let events = events.into_iter().map(|event| BatchedEvent::read(event, check)).collect();
+    take_all(&http, &board, events).await.map(Json)
+}
+
 /// Lists every known node: whether it is online, and what its last heartbeat said.
 #[utoipa::path(
     get, path = "/api/nodes", operation_id = "nodes", tag = "nodes", security(("operator" = [])),
@@ -166,12 +189,7 @@ async fn runs_of(http: &HttpState, reply: &PullReply) -> Result<BTreeMap<JobId, 
 async fn take(http: &HttpState, board: &Board, body: &Value) -> Result<Recorded, Problem> {
     let message = Message::read(body)?;
     let id = message.id.clone();
-    record(http, board, message).await.inspect_err(|problem| {
-        if problem.status() == 409 {
-            // Two events under one id, or a node that reports another's work: somebody should look (N5).
-            warn!(event_id = id.as_str(), detail = problem.detail(), "an event was refused");
-        }
-    })
+    record(http, board, message).await.inspect_err(|problem| warn_of_conflict(Some(&id), problem))
 }
 
 async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Recorded, Problem> {
@@ -180,9 +198,62 @@ async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Rec
         NodeMessage::Heartbeat { worker, heartbeat } => {
             let heard_at = http.coordinator.now();
             http.coordinator.ask(Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
-            let is_new = board.remember(message.id, worker, LastHeartbeat { heard_at, heartbeat });
-            Ok(if is_new { Recorded::Applied } else { Recorded::Duplicate })
+            Ok(remember(board, message.id, worker, LastHeartbeat { heard_at, heartbeat }))
         }
+    }
+}
+
+/// Has the events of a batch recorded together. Those that cannot be read are answered beside the others.
+async fn take_all(
+    http: &HttpState,
+    board: &Board,
+    events: Vec<BatchedEvent>,
+) -> Result<CallbacksAnswer, Problem> {
+    let heard_at = http.coordinator.now();
+    let (mut messages, mut waiting) = (Vec::with_capacity(events.len()), Vec::with_capacity(events.len()));
+    for BatchedEvent { id, message } in events {
+        let beat = match message {
+            Ok(NodeMessage::Report(report)) => {
+                messages.push(WorkerMessage::Report(report));
+                Ok(None)
+            }
+            Ok(NodeMessage::Heartbeat { worker, heartbeat }) => {
+                messages.push(WorkerMessage::Heartbeat { worker: worker.clone() });
+                Ok(Some((worker, LastHeartbeat { heard_at, heartbeat })))
+            }
+            Err(problem) => Err(problem),
+        };
+        waiting.push((id, beat));
+    }
+    let recorded = match messages.is_empty() {
+        true => Vec::new(),
+        false => http.coordinator.ask(ReportBatch { messages }).await.map_err(refuse)?,
+    };
+    let mut recorded = recorded.into_iter();
+    let results = waiting.into_iter().map(|(id, beat)| {
+        let result = beat.and_then(|beat| {
+            let result = recorded.next().unwrap_or(Ok(Recorded::Applied));
+            let result = result.map_err(|rejection| refuse(Refusal::Rejected(rejection)))?;
+            Ok(match (beat, &id) {
+                (Some((worker, last)), Some(id)) => remember(board, id.clone(), worker, last),
+                _ => result,
+            })
+        });
+        (id.clone(), result.inspect_err(|problem| warn_of_conflict(id.as_ref(), problem)))
+    });
+    Ok(answer_callbacks(results))
+}
+
+/// Keeps a heartbeat in memory; says whether it is a repeat.
+fn remember(board: &Board, id: ReportId, worker: Name, last: LastHeartbeat) -> Recorded {
+    if board.remember(id, worker, last) { Recorded::Applied } else { Recorded::Duplicate }
+}
+
+/// Two events under one id, or a node that reports another's work: somebody should look (N5).
+fn warn_of_conflict(id: Option<&ReportId>, problem: &Problem) {
+    if problem.status() == 409 {
+        let event_id = id.map(ReportId::as_str);
+        warn!(event_id, detail = problem.detail(), "an event was refused");
     }
 }
 

@@ -229,3 +229,109 @@ async fn a_head_request_takes_no_job() {
     let answer = world.pull(json!({"node_id": "PC-01", "max_jobs": 1})).await;
     assert_eq!(answer["jobs"].as_array().unwrap().len(), 1);
 }
+
+impl World {
+    async fn callbacks(&self, token: &str, events: &[Value]) -> (u16, Value) {
+        let body = json!({"events": events}).to_string();
+        let (status, answer) = self.send("POST /api/nodes/callbacks", token, body).await;
+        (status.as_u16(), answer)
+    }
+}
+
+fn heartbeat(id: &str, node: &str, queued: u64) -> Value {
+    json!({"event_id": id, "type": "node_heartbeat", "payload": {"node_id": node,
+        "timestamp": 1_760_000_000_000_i64, "connected_devices_count": 100, "running_devices_count": 20,
+        "queue_devices_count": queued, "vendor_ws_ok": true}})
+}
+
+/// N1, N25: a node whose pull offers it sends several events at once. Each is judged as if it had come alone, in order; a
+/// refused one does not stop the others, and a repeat within the request changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_callbacks_are_judged_one_by_one() {
+    let world = World::new();
+    world.submit().await;
+    let answer =
+        world.pull(json!({"node_id": "PC-01", "max_jobs": 5, "devices": devices(&["d1", "d2"])})).await;
+    assert_eq!(answer["features"], json!(["callbacks"]));
+    let (one, two) = (&answer["jobs"][0], &answer["jobs"][1]);
+    let more = json!({"workflow_id": "w1", "timeoutMs": 1, "timestamp": answer["now"]});
+    let started = event(one, "task_started", "e1", more.clone());
+    let mut unknown = event(two, "task_started", "e2", more.clone());
+    unknown["run_id"] = json!("nobody");
+    let mut nameless = event(two, "task_started", "e3", more.clone());
+    nameless["event_id"].take();
+    let mut reused = event(two, "task_started", "e1", more);
+    reused["event_id"] = json!("e1");
+    let events = [
+        started.clone(),
+        unknown,
+        finished(one, "e4", &answer["now"]),
+        finished(one, "e4", &answer["now"]),
+        json!(7),
+        nameless,
+        reused,
+        heartbeat("hb", "PC-01", 5),
+        heartbeat("hb", "PC-01", 4),
+        finished(two, "e5", &answer["now"]),
+    ];
+    let (status, answer) = world.callbacks(NODE, &events).await;
+    let problem = |slug: &str| format!("urn:muster:problem:{slug}");
+    let expected = json!({"results": [
+        {"event_id": "e1", "ok": true},
+        {"event_id": "e2", "ok": false, "status": 404, "type": problem("not-found"), "detail": "run_id names no run"},
+        {"event_id": "e4", "ok": true},
+        {"event_id": "e4", "ok": true, "duplicate": true},
+        {"event_id": null, "ok": false, "status": 422, "type": problem("unprocessable"),
+            "detail": "the body must be an object"},
+        {"event_id": null, "ok": false, "status": 422, "type": problem("unprocessable"),
+            "detail": "event_id is missing"},
+        {"event_id": "e1", "ok": false, "status": 409, "type": problem("conflict"),
+            "detail": "event_id was used before, for another event"},
+        {"event_id": "hb", "ok": true},
+        {"event_id": "hb", "ok": true, "duplicate": true},
+        {"event_id": "e5", "ok": true},
+    ]});
+    assert_eq!((status, answer), (200, expected));
+    assert_eq!(world.callback(&started).await, (200, json!({"ok": true, "duplicate": true})));
+    assert_eq!(world.callbacks(NODE, &events[..1]).await.1["results"][0]["duplicate"], json!(true));
+    let (_, nodes) = world.send("GET /api/nodes", ADMIN, String::new()).await;
+    assert_eq!(nodes["nodes"][0]["queue_devices_count"], json!(4));
+    let rest = world.pull(json!({"node_id": "PC-01", "max_jobs": 5})).await;
+    assert_eq!((&rest["jobs"], rest["finished_runs"].as_array().unwrap().len()), (&json!([]), 1));
+}
+
+/// N3, N25: a node's own secret speaks for its own events; those of another node are refused one by one, with 401.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_own_secret_speaks_for_its_own_events() {
+    use sha2::{Digest as _, Sha256};
+    let world = World::new();
+    world.pull(json!({"node_id": "PC-01", "max_jobs": 0})).await;
+    let (worker, hash) = (Name::new("PC-01").unwrap(), Sha256::digest(b"own").into());
+    world.coordinator.ask(RotateSecret { worker, hash }).await.unwrap();
+    let events = [heartbeat("a", "PC-01", 1), heartbeat("b", "PC-02", 1), heartbeat("c", "PC-01", 2)];
+    let (status, answer) = world.callbacks("own", &events).await;
+    let statuses: Vec<&Value> =
+        answer["results"].as_array().unwrap().iter().map(|it| &it["status"]).collect();
+    assert_eq!((status, statuses), (200, vec![&Value::Null, &json!(401), &Value::Null]), "{answer}");
+    assert!(world.coordinator.last_seen(&Name::new("PC-02").unwrap()).is_none());
+    let (_, nodes) = world.send("GET /api/nodes", ADMIN, String::new()).await;
+    assert_eq!(nodes["nodes"].as_array().unwrap().len(), 1, "N3: nothing is recorded");
+}
+
+/// N6, N25: what is wrong with the request as a whole is refused as a whole, in the contract's order.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_of_callbacks_is_refused_as_a_whole() {
+    let world = World::new();
+    for count in [0, 501] {
+        let (status, problem) = world.callbacks(NODE, &vec![heartbeat("hb", "PC-01", 1); count]).await;
+        assert_eq!((status, &problem["field"]), (422, &json!("events")), "{count}");
+    }
+    let (status, answer) = world.callbacks(NODE, &vec![heartbeat("hb", "PC-01", 1); 500]).await;
+    assert_eq!((status, answer["results"].as_array().unwrap().len()), (200, 500));
+    let (route, long) = ("POST /api/nodes/callbacks", " ".repeat(1_048_577));
+    assert_eq!(world.send(route, NODE, "{".to_owned()).await.0, 400);
+    assert_eq!(world.send(route, NODE, "{}".to_owned()).await.0, 422);
+    assert_eq!(world.send(route, NODE, long.clone()).await.0, 413);
+    assert_eq!(world.send(route, "wrong", long).await.0, 401);
+    assert_eq!(world.send(route, ADMIN, "{}".to_owned()).await.0, 403);
+}

@@ -81,6 +81,7 @@ pub(crate) fn of(method: &str, path: &str, run: &str) -> Option<Vec<Base>> {
         }
         ("PUT", "/api/uploads/{path}") => one(json!({})),
         ("POST", "/api/nodes/callback") => Some(events(run).into_iter().map(base).collect()),
+        ("POST", "/api/nodes/callbacks") => one(json!({"events": &events(run)[..2]})),
         ("POST", "/rest/v1/rpc/claim_task_devices_for_pc") => {
             one(json!({"runner_pc_name": "nobody", "max_to_claim": 1, "lease_minutes": 5}))
         }

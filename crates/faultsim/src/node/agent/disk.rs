@@ -7,7 +7,7 @@ use crate::{
     planted::Planted,
     scene::{Happening, Scene},
 };
-use muster_agent::core::{Answer, Event, EventKind, Refusal};
+use muster_agent::core::{Event, EventKind, Refusal};
 use muster_contract_nodes::write_event;
 use muster_spool::{Failure, Seq, SpoolError};
 use std::ops::RangeInclusive;
@@ -92,7 +92,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Reads what is to be sent; a disk that does not give it now may give it later.
+    /// Reads what is to be sent; a disk that does not give it now may give it later, unless the agent died of it.
     pub(super) fn read(&mut self, number: u64, scene: &mut Scene) -> Result<Option<Vec<u8>>, Broken> {
         match self.life().spool.read(Seq(number)) {
             Ok(bytes) => {
@@ -101,9 +101,6 @@ impl Agent {
             }
             Err(error) => {
                 self.trouble(&error, scene)?;
-                if self.life.is_some() {
-                    self.sent(number, Answer::None, scene)?;
-                }
                 Ok(None)
             }
         }

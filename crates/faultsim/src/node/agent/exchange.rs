@@ -9,20 +9,21 @@ use crate::{
     scene::Scene,
 };
 use muster_agent::core::{
-    Answer, Attempt, EventKind, Heartbeat, NoAnswer, Outcome as AgentOutcome, PullRequest, PulledWork,
-    Refusal,
+    Answer, Attempt, BatchResponse, EventKind, Heartbeat, NoAnswer, Outcome as AgentOutcome, PullRequest,
+    PulledWork, Refusal,
 };
-use muster_contract_nodes::{read_event, write_heartbeat};
+use muster_contract_nodes::{read_event, write_callbacks, write_heartbeat};
 use muster_model::{
-    Ask, Command, DeviceReport, Millis, Name, NameError, Outcome, Pull, Rejection, Reply, Report, ReportId,
-    ReportKind, Step, TaskReport, TaskReportKind, Timestamp,
+    Ask, Command, DeviceReport, Millis, Name, NameError, Outcome, Pull, Rejection, Reply, Report,
+    ReportBatch, ReportId, ReportKind, Step, TaskReport, TaskReportKind, Timestamp, WorkerMessage,
 };
-use std::str::FromStr;
+use std::{iter, rc::Rc, str::FromStr};
 
 /// A request under way.
 pub(super) struct Request {
     at: Timestamp,
     about: About,
+    command: Rc<Command>,
 }
 
 /// A request that is about to leave.
@@ -32,12 +33,11 @@ struct Outgoing {
     about: About,
 }
 
-#[derive(Clone, Copy)]
 enum About {
     /// The pull with this number.
     Work(u64),
-    /// The event with this number.
-    Event(u64),
+    /// The events with these numbers.
+    Events(Vec<u64>),
 }
 
 impl Agent {
@@ -57,12 +57,15 @@ impl Agent {
         Ok(())
     }
 
-    pub(super) fn send(&mut self, number: u64, scene: &mut Scene) -> Verdict {
-        self.send_one(number, scene)?;
+    pub(super) fn send(&mut self, numbers: &[u64], scene: &mut Scene) -> Verdict {
+        self.send_readable(numbers, scene)?;
+        let next = numbers.last().map_or(0, |last| last + 1);
         match self.planted {
-            Some(Planted::AckedBeforeTaken) if self.life.is_some() => self.let_go(number, scene),
-            Some(Planted::Overtaking) if scene.checker.agent(&self.site).is_durable(number + 1) => {
-                self.send_one(number + 1, scene)
+            Some(Planted::AckedBeforeTaken) if self.life.is_some() => {
+                numbers.iter().try_for_each(|number| self.let_go(*number, scene))
+            }
+            Some(Planted::Overtaking) if scene.checker.agent(&self.site).is_durable(next) => {
+                self.send_readable(&[next], scene)
             }
             _ => Ok(()),
         }
@@ -75,13 +78,13 @@ impl Agent {
         };
         match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
-            About::Event(number) if self.planted == Some(Planted::SilenceSetAside) => {
+            About::Events(numbers) if self.planted == Some(Planted::SilenceSetAside) => {
                 let refusal = Refusal { status: 0, detail: "no answer".into() };
-                self.sent(number, Answer::Refused(refusal), scene)?;
+                self.sent_alike(&numbers, &Answer::Refused(refusal), scene)?;
             }
-            About::Event(number) => {
+            About::Events(numbers) => {
                 scene.count("report sent again");
-                self.sent(number, Answer::None, scene)?;
+                self.sent_alike(&numbers, &Answer::None, scene)?;
             }
         }
         Ok(())
@@ -91,9 +94,9 @@ impl Agent {
     pub(super) fn nobody_there(&mut self, request: Request, scene: &mut Scene) -> Verdict {
         match request.about {
             About::Work(number) => self.pulled(number, Err(NoAnswer), scene),
-            About::Event(number) => {
+            About::Events(numbers) => {
                 let patience = scene.dice.chance(300).then(|| Millis(scene.dice.between(1, 90_000)));
-                self.sent(number, Answer::Later(patience), scene)?;
+                self.sent_alike(&numbers, &Answer::Later(patience), scene)?;
             }
         }
         Ok(())
@@ -110,7 +113,11 @@ impl Agent {
                 let work = match result {
                     Ok(reply) => {
                         let timeout = scene.plan.settings.attempt_timeout;
-                        let work = wire::pulled(&Pull::reply(reply), timeout, scene.now)?;
+                        let mut work = wire::pulled(&Pull::reply(reply), timeout, scene.now)?;
+                        if !scene.plan.batches {
+                            // As a backend of an older version answers.
+                            work.features.clear();
+                        }
                         scene.checker.agent(&self.site).handed(&work, request.at, scene.now);
                         Ok(work)
                     }
@@ -119,30 +126,40 @@ impl Agent {
                 self.pulled(number, work, scene);
                 Ok(())
             }
-            About::Event(number) => {
-                let response = wire::respond(result.map(Report::reply))?;
-                let answer = match Answer::of(response.status, None) {
-                    Answer::Refused(refusal) => {
-                        Answer::Refused(Refusal { detail: response.body.into(), ..refusal })
-                    }
-                    other => other,
+            About::Events(numbers) => {
+                let answers = match &*request.command {
+                    Command::ReportBatch(batch) => answers_to_batch(batch, result)?,
+                    _ => vec![answer_to_one(result)?],
                 };
-                self.sent(number, answer, scene)
+                if answers.contains(&Answer::Separately) {
+                    scene.count("batch of reports refused as a whole");
+                }
+                self.sent(numbers.into_iter().zip(answers).collect(), scene)
             }
         }
     }
 
-    /// Tells the core what became of an event, and checks the status that it then shows.
-    pub(super) fn sent(&mut self, number: u64, answer: Answer, scene: &mut Scene) -> Verdict {
+    fn sent_alike(&mut self, numbers: &[u64], answer: &Answer, scene: &mut Scene) -> Verdict {
+        self.sent(numbers.iter().map(|number| (*number, answer.clone())).collect(), scene)
+    }
+
+    /// Tells the core what became of events, and checks the status that it then shows.
+    fn sent(&mut self, answers: Vec<(u64, Answer)>, scene: &mut Scene) -> Verdict {
         let now = self.now(scene);
-        let is_answered = matches!(answer, Answer::Taken | Answer::Refused(_));
         let core = &mut self.life().core;
-        core.sent(number, answer, now);
+        core.sent(answers.clone(), now);
         let status = core.status();
         if status.degraded {
             scene.count("degraded");
         }
-        scene.checker.agent(&self.site).sent(number, is_answered, status.degraded)?;
+        for (number, answer) in answers {
+            let is_answered = match answer {
+                Answer::Taken | Answer::Refused(_) => true,
+                Answer::Later(_) | Answer::None => false,
+                Answer::Unsent | Answer::Separately => continue,
+            };
+            scene.checker.agent(&self.site).sent(number, is_answered, status.degraded)?;
+        }
         if status.recovering && self.planted == Some(Planted::RecoveryForgotten) {
             let max_jobs = self.settings.slots;
             let request = PullRequest { number: u64::MAX, max_jobs, wait: None, devices: None };
@@ -156,21 +173,66 @@ impl Agent {
         self.life().core.pulled(number, result, now);
     }
 
-    fn send_one(&mut self, number: u64, scene: &mut Scene) -> Verdict {
-        let Some(bytes) = self.read(number, scene)? else {
+    /// Sends events up to the first that the disk does not give back; none after that one may overtake it.
+    fn send_readable(&mut self, numbers: &[u64], scene: &mut Scene) -> Verdict {
+        let mut bodies = Vec::new();
+        for number in numbers {
+            match self.read(*number, scene)? {
+                Some(body) => bodies.push(body),
+                None => break,
+            }
+        }
+        if self.life.is_none() {
             return Ok(());
-        };
-        let meant = meant_report(&self.site.name, &bytes)?;
-        let command = wire::read_callback(&bytes, &meant)?;
-        self.ask(Outgoing { command, wait: None, about: About::Event(number) }, scene);
-        Ok(())
+        }
+        let (readable, left) = numbers.split_at(bodies.len());
+        if let Some(command) = self.understand(&bodies, scene)? {
+            self.ask(Outgoing { command, wait: None, about: About::Events(readable.to_vec()) }, scene);
+        }
+        let unsent = [Answer::None].into_iter().chain(iter::repeat(Answer::Unsent));
+        if left.is_empty() { Ok(()) } else { self.sent(left.iter().copied().zip(unsent).collect(), scene) }
+    }
+
+    /// The command that the server makes of events.
+    fn understand(&self, bodies: &[Vec<u8>], scene: &Scene) -> Result<Option<Command>, Broken> {
+        let meant = |body: &Vec<u8>| meant_report(&self.site.name, body);
+        Ok(match bodies {
+            [] => None,
+            [body] => Some(wire::read_callback(body, &meant(body)?)?),
+            bodies => {
+                scene.count("reports sent together by an agent");
+                let meant = bodies.iter().map(|body| Ok(WorkerMessage::Report(meant(body)?.into())));
+                let meant: Vec<WorkerMessage> = meant.collect::<Result<_, Broken>>()?;
+                Some(wire::read_batch(&write_callbacks(bodies), &meant)?)
+            }
+        })
     }
 
     fn ask(&mut self, Outgoing { command, wait, about }: Outgoing, scene: &mut Scene) {
         let ticket = self.site.ask(scene, command, wait);
         self.machine.plan(scene, patience(PATIENCE_MS, wait), Chore::GiveUp(ticket.exchange));
-        self.life().calls.insert(ticket, Request { at: scene.now, about });
+        let command = Rc::clone(&ticket.command);
+        self.life().calls.insert(ticket, Request { at: scene.now, about, command });
     }
+}
+
+/// The answer to one event.
+fn answer_to_one(result: Result<Reply, Rejection>) -> Result<Answer, Broken> {
+    let response = wire::respond(result.map(Report::reply))?;
+    Ok(match Answer::of(response.status, None) {
+        Answer::Refused(refusal) => Answer::Refused(Refusal { detail: response.body.into(), ..refusal }),
+        other => other,
+    })
+}
+
+/// The answers to several events; something in front of the server may not know the address.
+fn answers_to_batch(batch: &ReportBatch, result: Result<Reply, Rejection>) -> Result<Vec<Answer>, Broken> {
+    let (status, body) = match result {
+        Ok(reply) => (200, wire::respond_to_batch(batch, ReportBatch::reply(reply))?),
+        Err(_) => (404, String::new()),
+    };
+    let response = BatchResponse { status, retry_after: None, body: body.as_bytes() };
+    Ok(response.answers(batch.messages.len()))
 }
 
 /// The report that an agent makes with these bytes of its spool.

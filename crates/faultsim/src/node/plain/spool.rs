@@ -2,10 +2,11 @@
 //! writes it (N4).
 
 use super::{Chore, PATIENCE_MS, Plain, Style, Work, wire};
-use crate::{node::wire::WORKFLOW, plan::name, scene::Scene};
+use crate::{checker::Verdict, network::Ticket, node::wire::WORKFLOW, plan::name, scene::Scene};
+use muster_contract_nodes::{write_callbacks, write_heartbeat};
 use muster_model::{
-    FailureReason, Outcome, Report, ReportId, ReportKind, RunSummary, Step, StepStatus, TaskReport,
-    TaskReportKind, Timestamp,
+    Ask, Command, FailureReason, Outcome, Rejection, Reply, Report, ReportBatch, ReportId, ReportKind,
+    RunSummary, Step, StepStatus, TaskReport, TaskReportKind, Timestamp, WorkerMessage,
 };
 use serde_json::{Value, json};
 
@@ -30,7 +31,13 @@ impl Plain {
             kind,
         };
         self.spool.push_back(Spooled { report: Box::new(report), exchange: None });
-        if self.machine.up {
+        if !self.machine.up {
+            return;
+        }
+        if scene.plan.batches && scene.dice.chance(600) {
+            // More may come until then, and leave together with it.
+            self.machine.plan(scene, 50..=2_000, Chore::Pump);
+        } else {
             self.pump(scene);
         }
     }
@@ -59,30 +66,106 @@ impl Plain {
         self.spool_end(&work, "agent restarted", scene);
     }
 
-    /// Sends whatever is not under way, all at once.
+    /// Sends whatever is not under way, all at once: each report in a request of its own, or together (N25).
     pub(super) fn pump(&mut self, scene: &mut Scene) {
         let places = 0..self.spool.len();
         let unsent: Vec<usize> = places.filter(|place| self.spool[*place].exchange.is_none()).collect();
+        if scene.plan.batches && unsent.len() > 1 && scene.dice.chance(700) {
+            return self.pump_together(&unsent, scene);
+        }
         for place in unsent {
-            let mut report = self.spool[place].report.clone();
-            if self.style == Style::Foreign && report.at < scene.now && scene.dice.chance(300) {
-                // A node may put a new timestamp on a resend.
-                scene.count("report resent with a new timestamp");
-                set_time(&mut report, scene.now);
-            }
+            let report = self.report_to_send(place, scene);
             let Some(command) = scene.understood(wire::read_callback(&write_callback(&report), &report))
             else {
                 return;
             };
-            let ticket = self.site.ask(scene, command, None);
-            self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
-            self.spool[place].exchange = Some(ticket.exchange);
+            self.send(command, &[place], scene);
         }
     }
 
+    /// Sends reports in one request; a sloppy node puts some in twice, or two under one id, and a heartbeat between them.
+    fn pump_together(&mut self, places: &[usize], scene: &mut Scene) {
+        scene.count("reports sent together by a foreign node");
+        let (mut bodies, mut meant) = (Vec::new(), Vec::new());
+        let mut put = |report: Box<Report>| {
+            bodies.push(write_callback(&report));
+            meant.push(WorkerMessage::Report(report));
+        };
+        for place in places {
+            let report = self.report_to_send(*place, scene);
+            let (is_doubled, is_reused) = (scene.dice.chance(200), !scene.calm && scene.dice.chance(100));
+            put(report.clone());
+            if is_doubled {
+                scene.count("report twice in a batch");
+                put(report.clone());
+            }
+            if is_reused {
+                scene.count("report id reused");
+                put(Box::new(another_under_its_id(&report)));
+            }
+        }
+        if scene.dice.chance(200) {
+            bodies.push(write_heartbeat(self.site.name.as_str(), &self.account(scene)));
+            meant.push(WorkerMessage::Heartbeat { worker: self.site.name.clone() });
+        }
+        if let Some(command) = scene.understood(wire::read_batch(&write_callbacks(&bodies), &meant)) {
+            self.send(command, places, scene);
+        }
+    }
+
+    fn report_to_send(&self, place: usize, scene: &mut Scene) -> Box<Report> {
+        let mut report = self.spool[place].report.clone();
+        if self.style == Style::Foreign && report.at < scene.now && scene.dice.chance(300) {
+            // A node may put a new timestamp on a resend.
+            scene.count("report resent with a new timestamp");
+            set_time(&mut report, scene.now);
+        }
+        report
+    }
+
+    fn send(&mut self, command: Command, places: &[usize], scene: &mut Scene) {
+        let ticket = self.site.ask(scene, command, None);
+        self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        for place in places {
+            self.spool[*place].exchange = Some(ticket.exchange);
+        }
+    }
+
+    /// No answer came: what left in this exchange is sent again. False: nothing did.
+    pub(super) fn take_back(&mut self, exchange: u64) -> bool {
+        let sent = self.spool.iter_mut().filter(|entry| entry.exchange == Some(exchange));
+        sent.map(|entry| entry.exchange = None).count() > 0
+    }
+
+    /// Hears what became of a report, or of several.
+    pub(super) fn hear_of_reports(
+        &mut self,
+        ticket: &Ticket,
+        result: Result<Reply, Rejection>,
+        scene: &mut Scene,
+    ) -> Verdict {
+        match &*ticket.command {
+            Command::Report(report) => {
+                let response = wire::respond(result.map(Report::reply))?;
+                self.report_answered(&report.id, ticket.exchange, response.status != 200, scene);
+            }
+            Command::ReportBatch(batch) => {
+                let results = result.map(ReportBatch::reply).unwrap_or_default();
+                wire::respond_to_batch(batch, results.clone())?;
+                for (message, result) in batch.messages.iter().zip(results) {
+                    if let WorkerMessage::Report(report) = message {
+                        self.report_answered(&report.id, ticket.exchange, result.is_err(), scene);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// A report was taken, or refused for good: either way it is not sent again.
-    pub(super) fn report_answered(&mut self, exchange: u64, refused: bool, scene: &mut Scene) {
-        let sent = |entry: &Spooled| entry.exchange == Some(exchange);
+    fn report_answered(&mut self, id: &ReportId, exchange: u64, refused: bool, scene: &mut Scene) {
+        let sent = |entry: &Spooled| entry.exchange == Some(exchange) && entry.report.id == *id;
         let Some(place) = self.spool.iter().position(sent) else {
             return;
         };
@@ -100,15 +183,7 @@ impl Plain {
     /// A faulty node uses an id twice, for two different events (N5).
     fn reuse_id(&mut self, report: &Report, scene: &mut Scene) {
         scene.count("report id reused");
-        let job = report.subject().job;
-        let kind = match &report.kind {
-            ReportKind::RunStarted { .. } => {
-                let summary = RunSummary { succeeded: 0, failed: 0, timeout: 0 };
-                ReportKind::RunFinished { job, summary }
-            }
-            ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
-        };
-        let other = Report { kind, ..report.clone() };
+        let other = another_under_its_id(report);
         if let Some(command) = scene.understood(wire::read_callback(&write_callback(&other), &other)) {
             self.site.ask(scene, command, None);
         }
@@ -142,6 +217,19 @@ impl Plain {
         };
         self.spool(ReportKind::Task(report), scene);
     }
+}
+
+/// A report about something else under the id of a report.
+fn another_under_its_id(report: &Report) -> Report {
+    let job = report.subject().job;
+    let kind = match &report.kind {
+        ReportKind::RunStarted { .. } => {
+            let summary = RunSummary { succeeded: 0, failed: 0, timeout: 0 };
+            ReportKind::RunFinished { job, summary }
+        }
+        ReportKind::RunFinished { .. } | ReportKind::Task(_) => ReportKind::RunStarted { job },
+    };
+    Report { kind, ..report.clone() }
 }
 
 /// Puts another timestamp on a report; the time of a step is that of its event.

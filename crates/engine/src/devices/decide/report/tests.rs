@@ -244,3 +244,34 @@ fn a_stop_ends_though_the_device_has_moved() {
         ",
     );
 }
+
+/// N25: the messages of a batch are judged in order, each as if it had come alone: a repeat within the batch changes
+/// nothing, and one that is refused does not stop the ones after it.
+#[test]
+fn a_batch_is_judged_event_by_event() {
+    check(
+        "
+        0s  pull PC-01 max=0 devices=d1,d2
+        1s  submit r1
+        2s  pull PC-01
+        3s  batch started PC-01 r1/d1 id=a | started PC-01 zz/d1 id=b | finished PC-01 r1/d1 ok id=c | finished PC-01 r1/d1 ok id=c | finished PC-01 r1/d2 ok id=c | started PC-02 r1/d2 id=d | heartbeat PC-01 | started PC-01 r1/d2 id=b -> confirmed r1/d1; ended r1/d1#1 ok; closed r1/d1 Completed; alert event_conflict; confirmed r1/d2 => Applied | ! JobUnknown | Applied | Duplicate | ! ReportConflict | ! NotHolder PC-01 | Applied | Applied
+        4s  finished PC-01 r1/d1 ok id=c -> nothing => Duplicate
+        ",
+    );
+}
+
+/// N5, N25: alerts of one batch have ids of their own.
+#[test]
+fn parts_of_a_batch_share_no_number() {
+    let facts = muster_model::Facts::default();
+    let seed: [u8; 32] = core::array::from_fn(|i| u8::try_from(i * 7).expect("small"));
+    let context = crate::Context { now: muster_model::Timestamp(0), seed: &seed, facts: &facts };
+    assert_eq!(context.seed_of_part(0), seed, "the first part is the command itself");
+    let numbers = |part: u64| {
+        let seed = context.seed_of_part(part);
+        let context = crate::Context { seed: &seed, ..context };
+        [0, 1, u64::MAX].map(|n| context.number(n))
+    };
+    let all: alloc::collections::BTreeSet<u128> = (0..500).flat_map(numbers).collect();
+    assert_eq!(all.len(), 1500);
+}
