@@ -123,8 +123,12 @@ impl Scene {
     /// Something before the coordinator refuses a report of one of these nodes, or several at once, whatever they say.
     pub(crate) fn refuses(&mut self, ticket: &Ticket, nodes: impl Fn(usize) -> bool) -> bool {
         let is_theirs = matches!(ticket.sender, Sender::Node(node) if nodes(node));
-        let is_report = is_theirs && matches!(*ticket.command, Command::Report(_) | Command::ReportBatch(_));
-        is_report && !self.calm && self.plan.refused > 0 && self.dice.chance(self.plan.refused)
+        let refused = match *ticket.command {
+            Command::Report(_) => self.plan.refused,
+            Command::ReportBatch(_) => BATCHES_REFUSED,
+            _ => 0,
+        };
+        is_theirs && !self.calm && refused > 0 && self.dice.chance(refused)
     }
 
     /// Something before the coordinator, which is away, says so.
@@ -163,3 +167,6 @@ impl Scene {
         }
     }
 }
+
+/// In a thousand: requests with several reports that find a server of an older version, which does not know the address.
+const BATCHES_REFUSED: u32 = 40;

@@ -147,14 +147,16 @@ impl Plain {
         match &*ticket.command {
             Command::Report(report) => {
                 let response = wire::respond(result.map(Report::reply))?;
-                self.report_answered(&report.id, ticket.exchange, response.status != 200, scene);
+                let place = self.place_of(&report.id, ticket.exchange);
+                self.report_answered(place, response.status != 200, scene);
             }
             Command::ReportBatch(batch) => {
                 let results = result.map(ReportBatch::reply).unwrap_or_default();
                 wire::respond_to_batch(batch, results.clone())?;
                 for (message, result) in batch.messages.iter().zip(results) {
                     if let WorkerMessage::Report(report) = message {
-                        self.report_answered(&report.id, ticket.exchange, result.is_err(), scene);
+                        let place = self.place_of(&report.id, ticket.exchange);
+                        self.report_answered(place, result.is_err(), scene);
                     }
                 }
             }
@@ -163,13 +165,15 @@ impl Plain {
         Ok(())
     }
 
-    /// A report was taken, or refused for good: either way it is not sent again.
-    fn report_answered(&mut self, id: &ReportId, exchange: u64, refused: bool, scene: &mut Scene) {
+    /// Place of a report that left in an exchange.
+    fn place_of(&self, id: &ReportId, exchange: u64) -> Option<usize> {
         let sent = |entry: &Spooled| entry.exchange == Some(exchange) && entry.report.id == *id;
-        let Some(place) = self.spool.iter().position(sent) else {
-            return;
-        };
-        let Some(entry) = self.spool.remove(place) else {
+        self.spool.iter().position(sent)
+    }
+
+    /// A report was taken, or refused for good: either way it is not sent again.
+    fn report_answered(&mut self, place: Option<usize>, refused: bool, scene: &mut Scene) {
+        let Some(entry) = place.and_then(|place| self.spool.remove(place)) else {
             return;
         };
         if refused {
