@@ -1,6 +1,8 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
 mod agent;
+mod allocations;
+mod bare;
 mod callbacks;
 mod connection;
 mod cost;
@@ -16,6 +18,7 @@ mod migrate;
 mod pool;
 mod postgres;
 mod proof;
+mod secrets;
 mod server;
 mod spool;
 mod startup;
@@ -44,12 +47,23 @@ enum What {
         #[arg(long, hide = true)]
         pass: Option<u32>,
     },
-    /// Durable callbacks per second over HTTP, beside the same server without a store.
+    /// Durable callbacks per second over HTTP, beside the same server without a store and a bare HTTP server.
     Callbacks,
+    /// The bare HTTP server of `callbacks`.
+    #[command(hide = true)]
+    BareServer,
+    /// Allocations per callback, by thread.
+    Allocations,
+    /// Time per request when ten thousand nodes have secrets of their own.
+    Secrets,
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
     /// Thousands of simulation workers that heartbeat every second, and how soon one of them gets a task meanwhile.
-    Heartbeats,
+    Heartbeats {
+        /// Number of workers.
+        #[arg(long, default_value_t = HEARTBEAT_WORKERS)]
+        workers: usize,
+    },
     /// Cost of an agent for its PC, idle and busy.
     Agent,
     /// Durable appends to the agent's log, beside the bare disk.
@@ -106,8 +120,11 @@ fn main() {
     match Arguments::parse().what {
         What::Engine { one, pass } => engine::measure(one, pass),
         What::Callbacks => callbacks::measure(),
+        What::BareServer => bare::serve(),
+        What::Allocations => allocations::measure(),
+        What::Secrets => secrets::measure(),
         What::Handover => handover::measure(),
-        What::Heartbeats => heartbeats::measure(),
+        What::Heartbeats { workers } => heartbeats::measure(workers),
         What::Agent => agent::measure(),
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
@@ -124,8 +141,10 @@ fn main() {
         What::All => {
             engine::measure(None, None);
             callbacks::measure();
+            allocations::measure();
+            secrets::measure();
             handover::measure();
-            heartbeats::measure();
+            heartbeats::measure(HEARTBEAT_WORKERS);
             spool::measure();
             agent::measure();
             startup::measure();
@@ -141,4 +160,5 @@ fn main() {
     }
 }
 
+const HEARTBEAT_WORKERS: usize = 20_000;
 const TASKS: [u32; 3] = [10_000, 100_000, 1_000_000];
