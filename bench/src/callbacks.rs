@@ -1,12 +1,15 @@
-//! Durable callbacks per second, beside the same server answering without a store.
+//! Durable callbacks per second, beside the same server answering without a store, and beside a bare HTTP server that
+//! parses the same JSON, sends the same response and stores nothing.
 
 use crate::{
     connection::{Connection, callbacks_with_steps, report},
-    server::Server,
+    cost::{cpu_by_thread, process_cpu},
+    pool::median,
+    server::{Server, beside},
     stopwatch::now,
 };
 use serde_json::Value;
-use std::{net::SocketAddr, thread, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, process::Command, thread, time::Duration};
 
 const CONNECTIONS: usize = 64;
 const DEVICES: usize = 100;
@@ -27,6 +30,9 @@ const ALL_STEPS: [&str; 10] = [
     "UPLOAD",
 ];
 
+/// Servers to compare; the bare one takes no batches.
+const ALL_TARGETS: [Target; 3] = [Target::Durable, Target::WithoutStore, Target::Bare];
+
 /// The way in which nodes report.
 #[derive(Clone, Copy)]
 struct Load {
@@ -44,9 +50,9 @@ struct Load {
 /// Each event in a request of its own.
 pub(crate) fn measure() {
     println!(
-        "callbacks: {CONNECTIONS} keep-alive connections, each a node of {DEVICES} devices that pulls and reports begin, step and end of every job; the load runs on the same cores"
+        "callbacks: {CONNECTIONS} keep-alive connections, each a node of {DEVICES} devices that pulls and reports begin, step and end of every job; the load runs on the same cores; medians of {ROUNDS} rounds in turn"
     );
-    compare(Load { batch: 1, jobs: 20, steps: &["LOGIN_FLOW"], runs: RUNS, queues: 1 });
+    compare(&ALL_TARGETS, Load { batch: 1, jobs: 20, steps: &["LOGIN_FLOW"], runs: RUNS, queues: 1 });
 }
 
 /// Several events in one request (N25).
@@ -55,46 +61,128 @@ pub(crate) fn measure_batches(batch: usize) {
         "callbacks in batches: as above, with {batch} events in one request; each node has {DEVICES} slots; durable events"
     );
     println!("  begin, one step and end of every job");
-    compare(Load { batch, jobs: 100, steps: &["LOGIN_FLOW"], runs: RUNS * 10, queues: 8 });
+    compare(&ALL_TARGETS[..2], Load { batch, jobs: 100, steps: &["LOGIN_FLOW"], runs: RUNS * 10, queues: 8 });
     println!("  begin, ten reports of steps and end of every job, as with the workflow that ships");
-    compare(Load { batch, jobs: 100, steps: &ALL_STEPS, runs: RUNS * 10, queues: 8 });
+    compare(&ALL_TARGETS[..2], Load { batch, jobs: 100, steps: &ALL_STEPS, runs: RUNS * 10, queues: 8 });
 }
 
-fn compare(load: Load) {
-    let mut rates: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
+/// A server under load.
+#[derive(Clone, Copy)]
+enum Target {
+    Durable,
+    WithoutStore,
+    Bare,
+}
+
+/// One measurement.
+struct Round {
+    /// Callbacks per second.
+    rate: f64,
+    /// Microseconds of a core for one callback, its share of the pulls included.
+    cpu: f64,
+    /// The same by thread.
+    threads: BTreeMap<String, f64>,
+}
+
+/// Prints the medians of rounds in turn.
+fn compare(targets: &[Target], load: Load) {
+    let mut rounds: Vec<Vec<Round>> = targets.iter().map(|_| Vec::new()).collect();
     for _ in 0..ROUNDS {
-        for (place, store) in ["sqlite", "memory"].into_iter().enumerate() {
-            rates[place].push(rate(store, load));
+        for (target, rounds) in targets.iter().zip(&mut rounds) {
+            rounds.push(target.round(load));
         }
     }
-    let [durable, bare] = rates.map(|mut rates| {
-        rates.sort_by(f64::total_cmp);
-        rates[rates.len() / 2]
-    });
-    println!("  durable (SQLite, fsync before every answer)  {durable:>9.0}/s");
-    println!("  the same server without a store              {bare:>9.0}/s");
-    println!(
-        "  ratio                                        {:>9.2}   (median of {ROUNDS} rounds each)",
-        durable / bare
-    );
+    let durable = rate(&rounds[0]);
+    for (target, rounds) in targets.iter().zip(&rounds) {
+        println!(
+            "  {:<50} {:>7.0}/s   durable is {:.2} of it   {}",
+            target.name(),
+            rate(rounds),
+            durable / rate(rounds),
+            costs(rounds)
+        );
+    }
 }
 
-fn rate(store: &str, load: Load) -> f64 {
-    let data = tempfile::tempdir().expect("a temporary directory");
-    let slots = load.jobs.to_string();
-    let settings = [("MUSTER_RETENTION__HISTORY_DAYS", "1"), ("MUSTER_OPERATIONS__SLOTS", slots.as_str())];
-    let server = Server::start(data.path(), store, &settings);
+fn rate(rounds: &[Round]) -> f64 {
+    median(rounds.iter().map(|round| round.rate).collect())
+}
+
+/// The medians in words.
+fn costs(rounds: &[Round]) -> String {
+    let total = median(rounds.iter().map(|round| round.cpu).collect());
+    let mut threads = Vec::new();
+    for name in rounds.first().into_iter().flat_map(|round| round.threads.keys()) {
+        let cost = |round: &Round| round.threads.get(name).copied().unwrap_or_default();
+        let cost = median(rounds.iter().map(cost).collect());
+        if cost >= 0.1 {
+            threads.push(format!("{} {cost:.1}", role(name)));
+        }
+    }
+    format!("{total:.1} µs of a core per callback: {}", threads.join(", "))
+}
+
+/// What the threads of that name do.
+pub(crate) fn role(thread: &str) -> &str {
+    match thread {
+        "tokio-rt-worker" => "HTTP",
+        "muster-driver" => "engine",
+        "muster-commit" => "commit",
+        other => other,
+    }
+}
+
+impl Target {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Durable => "durable (SQLite, fsync before every answer)",
+            Self::WithoutStore => "the same server without a store",
+            Self::Bare => "bare hyper: the same JSON parsed, nothing stored",
+        }
+    }
+
+    fn round(self, load: Load) -> Round {
+        let data = tempfile::tempdir().expect("a temporary directory");
+        let slots = load.jobs.to_string();
+        let settings =
+            [("MUSTER_RETENTION__HISTORY_DAYS", "1"), ("MUSTER_OPERATIONS__SLOTS", slots.as_str())];
+        let server = match self {
+            Self::Durable => Server::start(data.path(), "sqlite", &settings),
+            Self::WithoutStore => Server::start(data.path(), "memory", &settings),
+            Self::Bare => Server::start_command(Command::new(beside("muster-bench")).arg("bare-server")),
+        };
+        submit(&server, load);
+        let (total, threads) = (process_cpu(server.id()), cpu_by_thread(server.id()));
+        let begun = now();
+        let callbacks = run(server.address, load) as f64;
+        let rate = callbacks / begun.elapsed().as_secs_f64();
+        let per_callback =
+            |after: Duration, before: Duration| (after - before).as_secs_f64() * 1e6 / callbacks;
+        let spent = |(name, after): (String, Duration)| {
+            let cost = per_callback(after, threads.get(&name).copied().unwrap_or_default());
+            (name, cost)
+        };
+        Round {
+            rate,
+            cpu: per_callback(process_cpu(server.id()), total),
+            threads: cpu_by_thread(server.id()).into_iter().map(spent).collect(),
+        }
+    }
+}
+
+fn submit(server: &Server, load: Load) {
     let mut operator = Connection::open(server.address);
     for run in 0..load.runs {
         let queue = run % load.queues;
         let run = format!(r#"{{"workflow_id":"w","params":{{"KEY":"value"}},"queue":"q{queue}"}}"#);
         operator.post_as_operator("/api/runs", &run);
     }
-    let address = server.address;
-    let begun = now();
+}
+
+/// Loads a server for one round; gives the number of callbacks that were acknowledged.
+fn run(address: SocketAddr, load: Load) -> usize {
     let nodes: Vec<_> = (0..CONNECTIONS).map(|n| thread::spawn(move || node(address, n, load))).collect();
-    let sent: usize = nodes.into_iter().map(|node| node.join().expect("a node ends")).sum();
-    sent as f64 / begun.elapsed().as_secs_f64()
+    nodes.into_iter().map(|node| node.join().expect("a node ends")).sum()
 }
 
 /// Works until the round is over; gives the number of callbacks that were acknowledged.

@@ -1,7 +1,7 @@
 //! Cost of another process during a measurement.
 
 use crate::stopwatch::now;
-use std::{fs, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 /// Cost of a span of time.
 pub(crate) struct Cost {
@@ -31,12 +31,22 @@ impl Cost {
 
 /// The time on a core of all its threads, in nanoseconds of the scheduler.
 fn cpu(process: u32) -> Duration {
+    cpu_by_thread(process).into_values().sum()
+}
+
+/// The time on a core of the threads of a process, by their names.
+pub(crate) fn cpu_by_thread(process: u32) -> BTreeMap<String, Duration> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).expect("the process lives");
-    let spent = |thread: fs::DirEntry| -> Option<u64> {
+    let spent = |thread: fs::DirEntry| -> Option<(String, Duration)> {
+        let name = fs::read_to_string(thread.path().join("comm")).ok()?;
         let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        stat.split(' ').next()?.parse().ok()
+        Some((name.trim_end().to_owned(), Duration::from_nanos(stat.split(' ').next()?.parse().ok()?)))
     };
-    Duration::from_nanos(threads.filter_map(Result::ok).filter_map(spent).sum())
+    let mut by_name = BTreeMap::new();
+    for (name, time) in threads.filter_map(Result::ok).filter_map(spent) {
+        *by_name.entry(name).or_default() += time;
+    }
+    by_name
 }
 
 /// The time on a core of a process alone, its threads that have ended included.
@@ -44,11 +54,9 @@ pub(crate) fn process_cpu(process: u32) -> Duration {
     Stat::read(&Path::new("/proc").join(process.to_string())).map_or(Duration::ZERO, |stat| stat.own)
 }
 
-/// The time on a core of a process, of its children, and of the children it had.
-pub(crate) fn family_cpu(parent: u32) -> Duration {
-    let processes = fs::read_dir("/proc").expect("Linux tells of processes").filter_map(Result::ok);
-    let stats = processes.filter_map(|process| Stat::read(&process.path()));
-    stats.filter(|stat| stat.id == parent || stat.parent == parent).map(|stat| stat.own + stat.ended).sum()
+/// The time on a core of processes, their descendants, and the children that these waited for.
+pub(crate) fn tree_cpu(roots: &[u32]) -> Duration {
+    Stat::tree(roots).iter().map(|stat| stat.own + stat.ended).sum()
 }
 
 /// Values from `/proc/ID/stat`.
@@ -61,6 +69,19 @@ struct Stat {
 }
 
 impl Stat {
+    fn tree(roots: &[u32]) -> Vec<Self> {
+        let processes = fs::read_dir("/proc").expect("Linux tells of processes").filter_map(Result::ok);
+        let stats = processes.filter_map(|process| Self::read(&process.path()));
+        let (mut tree, mut others): (Vec<Self>, Vec<Self>) = stats.partition(|stat| roots.contains(&stat.id));
+        let mut place = 0;
+        while let Some(parent) = tree.get(place).map(|stat| stat.id) {
+            let (children, rest) = others.into_iter().partition(|stat| stat.parent == parent);
+            tree.extend::<Vec<Self>>(children);
+            (others, place) = (rest, place + 1);
+        }
+        tree
+    }
+
     fn read(process: &Path) -> Option<Self> {
         let text = fs::read_to_string(process.join("stat")).ok()?;
         // The name between the parentheses may hold anything.

@@ -5,15 +5,18 @@ use crate::{
     server::Server,
     stopwatch::{now, percentile},
 };
-use std::{sync::mpsc, thread, time::Duration};
+use std::{fs::File, os::unix::fs::FileExt, path::Path, sync::mpsc, thread, time::Duration};
 
 const SAMPLES: usize = 1000;
+/// Bytes of a page of SQLite.
+const PAGE: usize = 4096;
 
 pub(crate) fn measure() {
     let data = tempfile::tempdir().expect("a temporary directory");
     let server = Server::start(data.path(), "sqlite", &[("MUSTER_OPERATIONS__SLOTS", "1")]);
     let mut samples = collect(&server);
     let bare = bare_commit(&server);
+    let mut syncs = sync_alone(data.path());
     let (p50, p99) = (percentile(&mut samples, 50), percentile(&mut samples, 99));
     println!(
         "handover: the end of a job is reported, its slot frees, a waiting pull gets the next; {SAMPLES} times, both commits durable"
@@ -24,6 +27,25 @@ pub(crate) fn measure() {
         millis(bare),
         millis(p50) / millis(bare)
     );
+    let sync = percentile(&mut syncs, 50);
+    println!(
+        "  one write of {PAGE} bytes and its fdatasync alone, p50 {:>8.2} ms   p99 {:>8.2} ms: the handover takes {:.2} times that",
+        millis(sync),
+        millis(percentile(&mut syncs, 99)),
+        millis(p50) / millis(sync)
+    );
+}
+
+/// Cost of the disk alone: pages appended to a file and synced one by one, on an idle server's file system.
+fn sync_alone(directory: &Path) -> Vec<Duration> {
+    let file = File::create(directory.join("synced")).expect("a file");
+    let sync = |number: usize| {
+        let begun = now();
+        file.write_all_at(&[b'p'; PAGE], (number * PAGE) as u64).expect("a write");
+        file.sync_data().expect("a sync");
+        begun.elapsed()
+    };
+    (0..SAMPLES).map(sync).collect()
 }
 
 /// The pull waits on one connection while the job's end is reported on another.

@@ -1,6 +1,8 @@
 //! Measurements, each a ratio in one run: `cargo run --release -p muster-bench -- all`.
 
 mod agent;
+mod allocations;
+mod bare;
 mod callbacks;
 mod connection;
 mod cost;
@@ -16,6 +18,7 @@ mod migrate;
 mod pool;
 mod postgres;
 mod proof;
+mod secrets;
 mod server;
 mod spool;
 mod startup;
@@ -44,16 +47,27 @@ enum What {
         #[arg(long, hide = true)]
         pass: Option<u32>,
     },
-    /// Durable callbacks per second over HTTP, beside the same server without a store.
+    /// Durable callbacks per second over HTTP, beside the same server without a store and a bare HTTP server.
     Callbacks {
         /// Send so many events in one request (N25) instead of each in its own.
         #[arg(long, value_parser = clap::value_parser!(u16).range(2..=500))]
         batch: Option<u16>,
     },
+    /// The bare HTTP server of `callbacks`.
+    #[command(hide = true)]
+    BareServer,
+    /// Allocations per callback, by thread.
+    Allocations,
+    /// Time per request when ten thousand nodes have secrets of their own.
+    Secrets,
     /// From a freed slot to the next job in the hands of a waiting pull.
     Handover,
     /// Thousands of simulation workers that heartbeat every second, and how soon one of them gets a task meanwhile.
-    Heartbeats,
+    Heartbeats {
+        /// Number of workers.
+        #[arg(long, default_value_t = HEARTBEAT_WORKERS)]
+        workers: usize,
+    },
     /// Cost of an agent for its PC, idle and busy.
     Agent,
     /// Durable appends to the agent's log, beside the bare disk.
@@ -111,8 +125,11 @@ fn main() {
         What::Engine { one, pass } => engine::measure(one, pass),
         What::Callbacks { batch: None } => callbacks::measure(),
         What::Callbacks { batch: Some(batch) } => callbacks::measure_batches(batch.into()),
+        What::BareServer => bare::serve(),
+        What::Allocations => allocations::measure(),
+        What::Secrets => secrets::measure(),
         What::Handover => handover::measure(),
-        What::Heartbeats => heartbeats::measure(),
+        What::Heartbeats { workers } => heartbeats::measure(workers),
         What::Agent => agent::measure(),
         What::Spool => spool::measure(),
         What::Startup => startup::measure(),
@@ -130,8 +147,10 @@ fn main() {
             engine::measure(None, None);
             callbacks::measure();
             callbacks::measure_batches(100);
+            allocations::measure();
+            secrets::measure();
             handover::measure();
-            heartbeats::measure();
+            heartbeats::measure(HEARTBEAT_WORKERS);
             spool::measure();
             agent::measure();
             startup::measure();
@@ -147,4 +166,5 @@ fn main() {
     }
 }
 
+const HEARTBEAT_WORKERS: usize = 20_000;
 const TASKS: [u32; 3] = [10_000, 100_000, 1_000_000];

@@ -2,7 +2,7 @@
 //! after the other in the same run.
 
 use super::{
-    cost::{family_cpu, process_cpu},
+    cost::{process_cpu, tree_cpu},
     pool::{Drive, PAIRS, PAYLOAD, Stage, median, signature_cost},
     stopwatch::now,
 };
@@ -197,7 +197,7 @@ impl Meter {
     fn watch(&self, programs: &[u32], work: impl FnOnce() -> f64) -> Run {
         let spent = || {
             let programs = programs.iter().copied().map(process_cpu).sum();
-            [family_cpu(self.server), programs, process_cpu(std::process::id())]
+            [tree_cpu(&[self.server]), programs, process_cpu(std::process::id())]
         };
         let before: [Duration; 3] = spent();
         let rate = work();

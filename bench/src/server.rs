@@ -4,12 +4,13 @@ use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
-/// A running `muster serve`; ended when dropped.
+/// A running `muster serve`, or a program that stands in for it; ended when dropped.
 pub(crate) struct Server {
-    child: Child,
+    pub(crate) child: Child,
+    pub(crate) output: BufReader<ChildStdout>,
     pub(crate) address: SocketAddr,
 }
 
@@ -21,23 +22,19 @@ pub(crate) const ADMIN_TOKEN: &str = "bench-admin-token-0123456789";
 impl Server {
     /// Starts the release binary on a data directory with a store, and waits until it listens.
     pub(crate) fn start(data: &Path, store: &str, settings: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(binary())
-            .args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--data"])
-            .arg(data)
-            .env("NODE_AGENT_SHARED_SECRET", NODE_SECRET)
-            .env("MUSTER_ENROL_SECRET", ENROL_SECRET)
-            .env("MUSTER_ADMIN_TOKEN", ADMIN_TOKEN)
-            .env("MUSTER_LOG", "error")
-            .envs(settings.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .expect("target/release/muster is there: cargo build --release -p muster");
+        Self::start_command(serve(&binary(), data, store).envs(settings.iter().copied()))
+    }
+
+    /// Starts a program that prints `listening on http://ADDR`, and waits until it does.
+    pub(crate) fn start_command(command: &mut Command) -> Self {
+        let spawned = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
+        let mut child =
+            spawned.expect("the program is there: cargo build --release -p muster -p muster-bench");
+        let mut output = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut line = String::new();
-        let stdout = child.stdout.take().expect("it was piped");
-        BufReader::new(stdout).read_line(&mut line).expect("the server speaks");
+        output.read_line(&mut line).expect("the server speaks");
         let address = line.trim().rsplit("http://").next().and_then(|text| text.parse().ok());
-        Self { child, address: address.expect("`listening on http://ADDR`") }
+        Self { child, output, address: address.expect("`listening on http://ADDR`") }
     }
 
     /// The process id.
@@ -54,7 +51,25 @@ impl Drop for Server {
     }
 }
 
+/// `serve` with the secrets of this module.
+pub(crate) fn serve(program: &Path, data: &Path, store: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--data"])
+        .arg(data)
+        .env("NODE_AGENT_SHARED_SECRET", NODE_SECRET)
+        .env("MUSTER_ENROL_SECRET", ENROL_SECRET)
+        .env("MUSTER_ADMIN_TOKEN", ADMIN_TOKEN)
+        .env("MUSTER_LOG", "error");
+    command
+}
+
 pub(crate) fn binary() -> PathBuf {
+    beside("muster")
+}
+
+/// A program in the directory of this one.
+pub(crate) fn beside(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("this program has a path");
-    this.with_file_name("muster")
+    this.with_file_name(name)
 }
