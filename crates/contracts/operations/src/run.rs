@@ -22,8 +22,8 @@ pub struct Run {
     pub run_id: String,
     /// `pending`, `running`, `success`, `failed` or `cancelled`.
     pub status: Cow<'static, str>,
-    /// How much of it was done: `open`, `complete`, `partial`, `failed` or `cancelled` (Q7b). A server of an earlier version
-    /// does not tell it; then this is empty.
+    /// How much of it was done: `open`, `complete`, `partial`, `failed` or `cancelled` (Q7b).
+    // A server of an earlier version does not tell it; then this is empty.
     #[serde(default)]
     #[schema(required = true)]
     pub outcome: Cow<'static, str>,
