@@ -43,8 +43,11 @@ fn a_seed_gives_the_same_world_every_time() {
     }
 }
 
-/// Some of what must happen to schedules, to sessions and to the pool in a hundred worlds.
-const SEEN: [&str; 49] = [
+/// Some of what must happen to runs, to schedules, to sessions and to the pool in a hundred worlds.
+const SEEN: [&str; 52] = [
+    "request with a mistake refused",
+    "retry of a run asked",
+    "call refused",
     "slot fired",
     "session completed",
     "session failed",
