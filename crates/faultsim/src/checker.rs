@@ -20,8 +20,8 @@ use history::Histories;
 use mirror::{Before, Mirror};
 use muster_coordinator::LeaseTimes;
 use muster_model::{
-    Change, Command, Fence, LaneRecord, Name, Report, ReportBatch, ReportId, ReportKind, Settings, TaskReport,
-    TaskStatus, Timestamp, WorkerMessage, WorkerRecord,
+    Change, Command, Fence, JobId, JobRecord, LaneRecord, Name, Report, ReportBatch, ReportId, ReportKind,
+    Settings, TaskRecord, TaskReport, TaskStatus, Timestamp, WorkerMessage, WorkerRecord,
 };
 use muster_store::Batch;
 pub(crate) use pool::PoolBook;
@@ -255,6 +255,16 @@ impl Checker {
         }
     }
 
+    /// A run as the store has it.
+    pub(crate) fn job(&self, run: JobId) -> Option<&JobRecord> {
+        self.mirror.jobs.get(&run)
+    }
+
+    /// The rows of a run on whose devices it failed.
+    pub(crate) fn failed_rows(&self, run: JobId) -> impl Iterator<Item = &TaskRecord> {
+        queue::rows_of(&self.mirror, run).filter(|row| row.status == TaskStatus::Failed)
+    }
+
     /// A device as the store has it.
     pub(crate) fn lane(&self, lane: &Name) -> Option<&LaneRecord> {
         self.mirror.lanes.get(lane)
@@ -265,7 +275,7 @@ impl Checker {
         self.mirror.workers.get(worker)
     }
 
-    fn running(&self) -> impl Iterator<Item = &muster_model::TaskRecord> {
+    fn running(&self) -> impl Iterator<Item = &TaskRecord> {
         let rows = self.mirror.running.iter().filter_map(|id| self.mirror.tasks.get(id));
         rows.filter(|row| row.status == TaskStatus::Running)
     }

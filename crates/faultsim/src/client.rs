@@ -1,6 +1,7 @@
 //! Clients that submit and cancel runs, and operators who turn the knobs. All that they know is in the responses that they
 //! get.
 
+mod retry;
 mod wire;
 
 use crate::{
@@ -13,6 +14,7 @@ use muster_model::{
     Command, Digest, JobId, JobPayload, Labels, Millis, Missed, Name, ScheduleCommand, ScheduleDraft,
     ScheduleId, Scope, Submission, SubmissionKey, TaskId, Timestamp,
 };
+use retry::RetryOrder;
 use std::collections::BTreeMap;
 pub(crate) use wire::{respond, send};
 
@@ -35,6 +37,10 @@ pub(crate) struct Clients {
     orders: Vec<Order>,
     submitting: BTreeMap<u64, usize>,
     cancelling: BTreeMap<u64, JobId>,
+    retries: Vec<RetryOrder>,
+    retrying: BTreeMap<u64, usize>,
+    /// The runs that retries made, as the first response named them.
+    retried: BTreeMap<usize, JobId>,
     jobs: Vec<JobId>,
 }
 
@@ -67,6 +73,9 @@ impl Clients {
             return Ok(());
         }
         self.cancelling.remove(&exchange);
+        if let Some(n) = self.retrying.remove(&exchange) {
+            return self.note_retried(n, answer);
+        }
         let Some(n) = self.submitting.remove(&exchange) else { return Ok(()) };
         // Each key has one body: a repeat is recognised.
         ensure(answer.status == 201, "repeat_refused", || format!("{answer:?} to {:?}", self.orders[n]))?;
@@ -74,14 +83,23 @@ impl Clients {
         Ok(())
     }
 
+    /// A repeated retry is answered as the first was, though other devices may have failed since (Q15).
+    fn note_retried(&mut self, n: usize, answer: &Answer) -> Verdict {
+        let run = answer.text("run_id").parse::<JobId>().ok();
+        let first = run.map(|run| *self.retried.entry(n).or_insert(run));
+        ensure(answer.status == 201 && run.is_some() && first == run, "repeat_answered_otherwise", || {
+            format!("{answer:?} to {:?}, first {first:?}", self.retries[n])
+        })
+    }
+
     /// Number of runs that were ever requested.
     pub(crate) fn orders(&self) -> usize {
-        self.orders.len()
+        self.orders.len() + self.retries.len()
     }
 
     /// True if everything that will be submitted has been.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.submitting.is_empty() && self.cancelling.is_empty()
+        self.submitting.is_empty() && self.cancelling.is_empty() && self.retrying.is_empty()
     }
 
     /// A client without a key does not know whether to try again, and does not.
@@ -93,7 +111,15 @@ impl Clients {
             }
         } else if let Some(job) = self.cancelling.remove(&exchange) {
             self.cancel(job, scene);
+        } else if let Some(n) = self.retrying.remove(&exchange) {
+            self.retry(n, scene);
         }
+    }
+
+    fn retry(&mut self, n: usize, scene: &mut Scene) {
+        let Some(ticket) = self.retries[n].send(scene) else { return };
+        self.retrying.insert(ticket.exchange, n);
+        scene.within(2_000, 6_000, Happening::Client(Duty::GiveUp(ticket.exchange)));
     }
 
     fn submit(&mut self, n: usize, scene: &mut Scene) {
@@ -191,7 +217,7 @@ impl Clients {
         }
         let worker = scene.dice.pick(&fleet.workers).cloned();
         let lane = scene.dice.pick(&fleet.lanes).cloned();
-        let command = match (scene.dice.below(20), worker, lane) {
+        let command = match (scene.dice.below(21), worker, lane) {
             (0..5, ..) => return_one(scene, fleet),
             (5..8, ..) => return self.cancel_one(scene),
             (8..10, Some(worker), _) => Some(drain(scene, worker)),
@@ -206,7 +232,8 @@ impl Clients {
             }
             (16, ..) => Some(Command::Sweep),
             (17, Some(worker), _) => meddle(scene, fleet, worker),
-            (18.., ..) => return self.order_more(scene, fleet),
+            (18..20, ..) => return self.order_more(scene, fleet),
+            (20.., ..) => return self.retry_one(scene),
             _ => None,
         };
         if let Some(command) = command {
@@ -230,6 +257,21 @@ impl Clients {
         if n < ORDERS_MAX {
             self.orders.push(Order::draw(n, scene, &fleet.lanes));
             self.submit(n, scene);
+        }
+    }
+
+    fn retry_one(&mut self, scene: &mut Scene) {
+        let has_failed = |run: &&JobId| scene.checker.failed_rows(**run).next().is_some();
+        let failed: Vec<JobId> = self.jobs.iter().filter(has_failed).copied().collect();
+        let n = self.retries.len();
+        if let Some(run) = scene.dice.pick(&failed).copied().filter(|_| n < RETRIES_MAX) {
+            scene.count("retry of a run asked");
+            self.retries.push(RetryOrder::draw(n, run, scene));
+            self.retry(n, scene);
+            if scene.dice.chance(300) {
+                // An operator pressed the button twice.
+                self.retries[n].clone().send(scene);
+            }
         }
     }
 
@@ -271,6 +313,8 @@ const NO_DEVICE: &str = "no-such-device";
 
 /// Runs that one world may have.
 const ORDERS_MAX: usize = 40;
+/// Retries that one world may have.
+const RETRIES_MAX: usize = 8;
 
 impl Clients {
     /// Makes a schedule, deletes one, or has somebody fire a slot again that may be long past.

@@ -4,7 +4,10 @@
 //! what was meant, or refuse what must be refused. A response is phrased with the server's own functions when the answer
 //! leaves the coordinator, with what the store holds then. Its receiver has nothing else to decide by.
 
-use crate::checker::{Broken, Checker, Verdict, ensure};
+use crate::{
+    checker::{Broken, Checker, Verdict, ensure},
+    scene::Scene,
+};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use muster_engine::Engine;
 use muster_model::{SubmissionKey, Timestamp};
@@ -46,9 +49,24 @@ impl Request {
     }
 }
 
-/// The command that the server understood. `None` if the request has a mistake, which must be refused by the name of its
-/// field.
-pub(crate) fn understand<T: Debug>(
+impl Scene {
+    /// The command that the server understood. `None` if the request has a mistake, which must be refused by the name of
+    /// its field.
+    pub(crate) fn read_request<T: Debug>(
+        &mut self,
+        meant: &T,
+        read: Result<T, Problem>,
+        mistake: Option<&str>,
+    ) -> Option<T> {
+        let understood = self.understood(understand(meant, read, mistake))?;
+        if understood.is_none() {
+            self.count("request with a mistake refused");
+        }
+        understood
+    }
+}
+
+fn understand<T: Debug>(
     meant: &T,
     read: Result<T, Problem>,
     mistake: Option<&str>,
@@ -67,7 +85,7 @@ pub(crate) fn understand<T: Debug>(
 }
 
 /// True if two messages say the same.
-pub(crate) fn is_same(one: &impl Debug, other: &impl Debug) -> bool {
+fn is_same(one: &impl Debug, other: &impl Debug) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }
 

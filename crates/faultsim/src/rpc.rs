@@ -2,7 +2,7 @@
 
 use crate::{
     checker::{Verdict, ensure},
-    message::{Answer, Request, Response, ServerView, respond as respond_json, stored, understand},
+    message::{Answer, Request, Response, ServerView, respond as respond_json, stored},
     scene::Scene,
 };
 use http::StatusCode;
@@ -24,7 +24,7 @@ pub(crate) fn is_call(command: &Command) -> bool {
 /// Writes a call as a PC does, and reads it as the server does; `None` if it must be refused, and is.
 pub(crate) fn carry(meant: &Command, scene: &mut Scene) -> Option<Command> {
     let read = parse(meant, &write(meant));
-    scene.understood(understand(meant, read, mistake(meant)))?
+    scene.read_request(meant, read, mistake(meant))
 }
 
 /// The arguments of a call. What is not needed is left out now and then, and a PC is named in each way there is.

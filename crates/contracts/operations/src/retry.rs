@@ -5,7 +5,7 @@ use crate::{
     submission::{TITLE_CHARS_MAX, digest},
 };
 use muster_model::{JobRecord, Millis, Name, Scope, Submission};
-use muster_problem::{Fields, Problem};
+use muster_problem::{Fields, Problem, WireMutant, planted};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,8 @@ pub fn read_retry(body: Option<&Value>) -> Result<Retry, Problem> {
     fields.only(&["failure_reason", "title", "return_to_service"])?;
     let text = |key| fields.opt_text(key, TITLE_CHARS_MAX).map(|text| text.map(str::to_owned));
     let return_to_service = fields.opt_boolean("return_to_service")?.unwrap_or(false);
-    Ok(Retry { failure_reason: text("failure_reason")?, title: text("title")?, return_to_service })
+    let failure_reason = text("failure_reason")?.filter(|_| !planted(WireMutant::RetryReasonNotRead));
+    Ok(Retry { failure_reason, title: text("title")?, return_to_service })
 }
 
 impl Retry {

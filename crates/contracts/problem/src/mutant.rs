@@ -92,6 +92,8 @@ mutants! {
     CancelledSaidRunning,
     /// A run that has ended cannot be found by whoever cancels it (Q7).
     RunEndedSaidMissing,
+    /// A retry does not read which failures are meant: all failed devices get another run (Q15).
+    RetryReasonNotRead,
     /// A device is shown without its labels (Q15).
     DeviceLabelsLeftOut,
     /// A name that nobody has is not warned of (Q15).

@@ -43,7 +43,11 @@ impl Mirror {
     pub(super) fn write(&mut self, change: &Change, before: &mut Before) -> Verdict {
         match change {
             Change::Job(job) => {
-                let old = self.jobs.insert(job.id, (**job).clone());
+                let old = self.jobs.remove(&job.id);
+                // What was submitted is written once.
+                let submitted = old.as_ref().and_then(|old| old.payload.clone());
+                let payload = job.payload.clone().or(submitted);
+                self.jobs.insert(job.id, JobRecord { payload, ..(**job).clone() });
                 before.jobs.entry(job.id).or_insert(old);
             }
             Change::Task(task) => self.write_task(task, before)?,

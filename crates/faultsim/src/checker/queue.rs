@@ -86,7 +86,7 @@ fn check_ended(job: &JobRecord, old: &JobRecord) -> Verdict {
     ensure(same, "ended_run_changes", || format!("{old:?} became {job:?}"))
 }
 
-fn rows_of(mirror: &Mirror, job: JobId) -> impl Iterator<Item = &TaskRecord> {
+pub(super) fn rows_of(mirror: &Mirror, job: JobId) -> impl Iterator<Item = &TaskRecord> {
     let all = TaskId { job, ordinal: 0 }..=TaskId { job, ordinal: u32::MAX };
     mirror.tasks.range(all).map(|(_, row)| row)
 }

@@ -2,9 +2,7 @@
 
 use crate::{
     checker::{Broken, Verdict, ensure},
-    message::{
-        Answer, Request, Response, ServerView, respond as respond_json, respond_empty, stored, understand,
-    },
+    message::{Answer, Request, Response, ServerView, respond as respond_json, respond_empty, stored},
     network::{Sender, Ticket},
     rpc,
     scene::Scene,
@@ -37,7 +35,7 @@ fn carry(meant: &Command, scene: &mut Scene) -> Option<Command> {
         Err(_) => meant.clone(),
     };
     let mistake = mistake(&meant, attempt_timeout);
-    scene.understood(understand(&meant, read, mistake))?
+    scene.read_request(&meant, read, mistake)
 }
 
 fn write(meant: &Command) -> Request {

@@ -43,14 +43,17 @@ fn a_seed_gives_the_same_world_every_time() {
     }
 }
 
-/// Some of what must happen to schedules, to sessions and to the pool in a hundred worlds.
-const SEEN: [&str; 55] = [
+/// Some of what must happen to runs, to schedules, to sessions and to the pool in a hundred worlds.
+const SEEN: [&str; 58] = [
     "reports sent together by an agent",
     "reports sent together by a foreign node",
     "report twice in a batch",
     "batch of reports answered",
     "event of a batch refused",
     "batch of reports refused as a whole",
+    "request with a mistake refused",
+    "retry of a run asked",
+    "call refused",
     "slot fired",
     "session completed",
     "session failed",

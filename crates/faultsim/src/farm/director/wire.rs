@@ -3,7 +3,7 @@
 use crate::{
     checker::{Broken, Verdict, ensure},
     farm::wire::status,
-    message::{Answer, Request, Response, ServerView, respond as respond_json, stored, understand},
+    message::{Answer, Request, Response, ServerView, respond as respond_json, stored},
     network::{Sender, Ticket},
     scene::Scene,
 };
@@ -26,7 +26,7 @@ pub(super) fn send(meant: &FrameCommand, scene: &mut Scene) -> Option<Ticket> {
         Ok(read) => settle(meant, read),
         Err(_) => meant.clone(),
     };
-    let command = scene.understood(understand(&meant, read, mistake(&meant)))??;
+    let command = scene.read_request(&meant, read, mistake(&meant))?;
     Some(scene.ask(Sender::Client, Command::Frames(command), None))
 }
 

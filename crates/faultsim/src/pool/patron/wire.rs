@@ -2,7 +2,7 @@
 
 use crate::{
     checker::{Broken, Verdict, ensure},
-    message::{Answer, Request, Response, ServerView, respond as respond_json, stored, understand},
+    message::{Answer, Request, Response, ServerView, respond as respond_json, stored},
     network::{Sender, Ticket},
     pool::wire::status_of,
     scene::Scene,
@@ -27,7 +27,7 @@ pub(super) fn send(meant: &PoolCommand, scene: &mut Scene) -> Option<Ticket> {
         Ok(read) => settle(meant, read),
         Err(_) => meant.clone(),
     };
-    let command = scene.understood(understand(&meant, read, mistake(&meant)))??;
+    let command = scene.read_request(&meant, read, mistake(&meant))?;
     Some(scene.ask(Sender::Client, Command::Pool(command), None))
 }
 
