@@ -150,10 +150,16 @@ async fn a_lost_answer_is_asked_for_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_waiting_workers_are_refused() {
     let world = World::with(HttpSettings { requests_max: 1, ..HttpSettings::default() }).await;
-    let mut waiting = tokio::task::JoinSet::new();
+    // All are registered before the first one waits: only one request may be under way.
+    let mut workers = Vec::new();
     for n in 1..=9 {
-        let (id, app) = (format!("w{n}"), world.app.clone());
+        let id = format!("w{n}");
         let token = world.register(&id).await.token;
+        workers.push((id, token));
+    }
+    let mut waiting = tokio::task::JoinSet::new();
+    for (id, token) in workers {
+        let app = world.app.clone();
         // A request that finds another one under way asks again.
         waiting.spawn(async move {
             loop {
