@@ -93,7 +93,7 @@ fn bare_commit(server: &Server) -> Duration {
     let [_, progress, _] = callbacks("PC-02", &answer["jobs"][0], &answer["now"]);
     let mut samples: Vec<Duration> = (0..200)
         .map(|n| {
-            let unique = progress.replacen("task_progress\"", &format!("progress-{n}\""), 1);
+            let unique = progress.replacen("task_progress", &format!("progress-{n}-"), 1);
             let begun = now();
             connection.post("/api/nodes/callback", &unique);
             begun.elapsed()
