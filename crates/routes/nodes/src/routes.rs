@@ -13,10 +13,9 @@ use muster_contract_nodes::{
     phrase, read_pull, read_report,
 };
 use muster_coordinator::Refusal;
-use muster_http::{HttpState, JsonBody, Node, Operator, Params, Place, Problem};
-use muster_model::{JobId, Name, PullReply, Recorded, WorkerRecord, ask::devices::Heartbeat};
+use muster_http::{BodyBytes, HttpState, JsonBody, Node, Operator, Params, Place, Problem, read_tree};
+use muster_model::{JobId, Name, PullReply, Recorded, ReportId, WorkerRecord, ask::devices::Heartbeat};
 use muster_store::Reader;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tracing::warn;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -95,10 +94,11 @@ async fn callback(
     State(http): State<HttpState>,
     Extension(board): Extension<Board>,
     node: Node,
-    JsonBody(body): JsonBody,
+    BodyBytes(body): BodyBytes,
 ) -> Result<Json<CallbackAnswer>, Problem> {
-    check_claim(&http, &node, claimed_node(&body).as_ref())?;
-    take(&http, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
+    let event = read_event(&http, &node, &body)?;
+    drop(body);
+    take(&http, &board, event).await.map(|recorded| Json(answer_report(recorded)))
 }
 
 /// Lists every known node: whether it is online, and what its last heartbeat said.
@@ -163,10 +163,22 @@ async fn runs_of(http: &HttpState, reply: &PullReply) -> Result<BTreeMap<JobId, 
     Ok(runs)
 }
 
-async fn take(http: &HttpState, board: &Board, body: &Value) -> Result<Recorded, Problem> {
+/// An event that was read.
+struct ReadEvent {
+    id: ReportId,
+    message: NodeMessage,
+}
+
+fn read_event(http: &HttpState, node: &Node, body: &[u8]) -> Result<ReadEvent, Problem> {
+    let body = read_tree(body, http.settings.body_limit_bytes)?;
+    check_claim(http, node, claimed_node(&body).as_ref())?;
     let message = Message::read(body)?;
-    let id = message.id.clone();
-    record(http, board, message).await.inspect_err(|problem| {
+    Ok(ReadEvent { message: read_report(&message)?, id: message.id })
+}
+
+async fn take(http: &HttpState, board: &Board, event: ReadEvent) -> Result<Recorded, Problem> {
+    let id = event.id.clone();
+    record(http, board, event).await.inspect_err(|problem| {
         if problem.status() == 409 {
             // Two events under one id, or a node that reports another's work: somebody should look (N5).
             warn!(event_id = id.as_str(), detail = problem.detail(), "an event was refused");
@@ -174,13 +186,13 @@ async fn take(http: &HttpState, board: &Board, body: &Value) -> Result<Recorded,
     })
 }
 
-async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Recorded, Problem> {
-    match read_report(&message)? {
+async fn record(http: &HttpState, board: &Board, event: ReadEvent) -> Result<Recorded, Problem> {
+    match event.message {
         NodeMessage::Report(report) => http.coordinator.ask(*report).await.map_err(refuse),
         NodeMessage::Heartbeat { worker, heartbeat } => {
             let heard_at = http.coordinator.now();
             http.coordinator.ask(Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
-            let is_new = board.remember(message.id, worker, LastHeartbeat { heard_at, heartbeat });
+            let is_new = board.remember(event.id, worker, LastHeartbeat { heard_at, heartbeat });
             Ok(if is_new { Recorded::Applied } else { Recorded::Duplicate })
         }
     }
