@@ -254,6 +254,7 @@ impl Coordinator {
         actor: Option<Actor>,
     ) -> Result<A::Reply, Refusal> {
         self.note_sighting(&command);
+        self.shared.know_runtime();
         let place = self.place()?;
         let (reply, answer) = oneshot::channel();
         let request = Request { command, actor, wait_until, handle: Handle { reply, place: Some(place) } };

@@ -10,8 +10,11 @@ use crate::{
 };
 use muster_model::{Effect, JobId, JobPayload, Timestamp};
 use quick_cache::sync::Cache;
-use std::sync::{Arc, mpsc};
-use tokio::sync::{mpsc as channel, watch};
+use std::sync::{Arc, OnceLock, mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::{mpsc as channel, watch},
+};
 
 /// Sending ends of the driver's inbox and of the effects.
 pub(crate) struct Ends {
@@ -51,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) outage: Outage,
     /// The payloads of the jobs asked for lately, so that handing out work costs no read.
     pub(crate) payloads: Cache<JobId, Arc<JobPayload>>,
+    /// The runtime whose tasks wait for answers; known from the first request on.
+    pub(crate) runtime: OnceLock<Handle>,
     /// The last signs of life of workers.
     pub(crate) sightings: Sightings,
 }
@@ -76,7 +81,18 @@ impl Shared {
             running: RunningTerm::default(),
             outage: Outage::default(),
             payloads: Cache::new(PAYLOADS_MAX),
+            runtime: OnceLock::new(),
             sightings: Sightings::default(),
+        }
+    }
+
+    /// Notes the runtime that this is called in.
+    pub(crate) fn know_runtime(&self) {
+        if self.runtime.get().is_none()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            // Another request may have been first, with the same runtime.
+            let _ = self.runtime.set(runtime);
         }
     }
 

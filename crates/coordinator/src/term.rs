@@ -22,6 +22,8 @@ use tracing::{debug, error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
 const GROUP_MAX: usize = 512;
+/// As many answers as the driver sends itself; a task for so few would only delay them.
+const SENT_AT_ONCE: usize = 2;
 /// The longest the driver sleeps without a deadline.
 const IDLE: Duration = Duration::from_secs(1);
 const PRUNE_EVERY: Millis = Millis::from_secs(60);
@@ -207,11 +209,17 @@ impl<'a> TermRun<'a> {
             // Without anybody to do them they stay due: the next start derives them again.
             let _ = self.shared.effects.send((self.epoch, effect));
         }
-        for Answer { handle, result } in answers {
-            if handle.reply.send(result).is_err() {
-                // The sender went away; what was decided stands, and a repeat will find it.
-                debug!("an answer found nobody");
+        self.deliver(answers);
+    }
+
+    /// Gives answers to those who wait for them. Many at once are handed to one task of their runtime, which wakes them
+    /// there: a wake-up from outside of a runtime takes its lock and may wake a thread, each time.
+    fn deliver(&self, answers: Vec<Answer<Handle>>) {
+        match self.shared.runtime.get() {
+            Some(runtime) if answers.len() > SENT_AT_ONCE && std::env::var_os("MUSTER_DIRECT").is_none() => {
+                drop(runtime.spawn(async move { send_all(answers) }));
             }
+            _ => send_all(answers),
         }
     }
 
@@ -264,6 +272,15 @@ impl<'a> TermRun<'a> {
         let deadlines = [self.write_path.next_deadline(), Some(self.prune_at), Some(self.check_at)];
         let next = deadlines.into_iter().flatten().min().map(|at| (at - self.shared.now()).0);
         next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs())).min(IDLE)
+    }
+}
+
+fn send_all(answers: Vec<Answer<Handle>>) {
+    for Answer { handle, result } in answers {
+        if handle.reply.send(result).is_err() {
+            // The sender went away; what was decided stands, and a repeat will find it.
+            debug!("an answer found nobody");
+        }
     }
 }
 
