@@ -1,16 +1,31 @@
 //! The text that a worker signs, and the hash of an output.
 
-use crate::json::write_text;
+use crate::{json::write_text, merkle::Hash};
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// SHA-256 in lower-case hexadecimal digits (P10); of an output's canonical bytes it is the `output_hash` (P11).
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes any text");
-        text
-    })
+    hex(&Sha256::digest(bytes))
 }
+
+/// Writes bytes in lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.extend(digits.map(|digit| char::from(DIGITS[usize::from(digit)])));
+    text
+}
+
+/// Reads a hash from 64 lower-case hexadecimal digits.
+pub(crate) fn read_hash(text: &str) -> Option<Hash> {
+    let value = |digit: &u8| DIGITS.iter().position(|known| known == digit);
+    let digits: Option<Vec<usize>> = text.as_bytes().iter().map(value).collect();
+    let bytes: Option<Vec<u8>> =
+        digits?.chunks(2).map(|pair| u8::try_from(pair[0] << 4 | pair.get(1)?).ok()).collect();
+    bytes?.try_into().ok()
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Gives the bytes that a worker signs for a result (P9): canonical JSON of exactly three fields.
 pub fn signed_bytes(assignment_id: u64, nonce: &str, output_hash: Option<&str>) -> Vec<u8> {
@@ -26,6 +41,13 @@ pub fn signed_bytes(assignment_id: u64, nonce: &str, output_hash: Option<&str>) 
     }
     bytes.push(b'}');
     bytes
+}
+
+/// Gives the bytes that a worker signs for many results at once (P20): canonical JSON of exactly three fields. `root` is the
+/// Merkle tree hash over the [`signed_bytes`] of the `count` results in their order.
+pub fn batch_bytes(count: u64, root: &Hash, worker_id: u64) -> Vec<u8> {
+    let root = hex(root);
+    format!("{{\"count\":{count},\"root\":\"{root}\",\"worker_id\":{worker_id}}}").into_bytes()
 }
 
 /// Computes the vote of a result (P15): the hash of its output. With an artifact it is the SHA-256 of the canonical JSON of
@@ -60,6 +82,26 @@ mod tests {
             "{\"assignment_id\":18446744073709551615,\"nonce\":\"\\\"\\\\\\n\\u0001\u{7f}\u{1f600}\",\"output_hash\":\"\"}"
                 .as_bytes()
         );
+    }
+
+    /// P20: exactly these fields, the root in lower case.
+    #[test]
+    fn count_root_and_worker_are_signed_for_a_batch() {
+        let bytes = batch_bytes(3, &[0xab; 32], 7);
+        let text = format!(r#"{{"count":3,"root":"{}","worker_id":7}}"#, "ab".repeat(32));
+        assert_eq!((&canonical(&bytes).unwrap(), &*bytes), (&bytes, text.as_bytes()));
+    }
+
+    /// P20: a hash has one spelling.
+    #[test]
+    fn a_hash_is_read_from_its_digits() {
+        let hash: Hash = Sha256::digest(b"x").into();
+        let text = hex(&hash);
+        assert_eq!(read_hash(&text), Some(hash));
+        for wrong in [&text[1..], &text[2..], &text.to_uppercase(), &format!("{text}00"), &"g".repeat(64), ""]
+        {
+            assert_eq!(read_hash(wrong), None, "{wrong}");
+        }
     }
 
     /// P10, P11: lower case, over the canonical bytes.

@@ -70,6 +70,12 @@ mutants! {
     PoolWorkMaxOffByOne,
     /// A refused result among several is not marked as identical (P19).
     PoolItemIdenticalDropped,
+    /// The signature of a batch may cover leaves that lack their prefix (P20).
+    PoolLeafPrefixIgnored,
+    /// A result's place in its batch is that of the next one (P20).
+    PoolBatchIndexOffByOne,
+    /// One result of a batch is taken though the signature is invalid (P20).
+    PoolForgedBatchTakenOnce,
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.
