@@ -2,22 +2,23 @@
 
 use crate::{data::data, rows, template::fill};
 use muster_model::{Explanation, Subject, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// The one rule that holds something back.
-#[derive(Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
     /// The kind of thing asked about: `run`, `device`, `task_device`, `node`, `worker`, `job`, `session`, `range`, `schedule` or
     /// `court_task`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// Its id.
     pub id: String,
     /// The code scripts match on.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The rule of the contract that says so.
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// The answer for people.
     pub sentence: String,
     /// The objects and figures it refers to.
@@ -76,7 +77,7 @@ impl Why {
         // A reason or a question written by a person may already end with a stop.
         let end = if said.ends_with(['.', '?', '!']) { "" } else { "." };
         let sentence = format!("The {noun} {id} {said}{end}");
-        Self { kind, id, code, rule, sentence, data }
+        Self { kind: kind.into(), id, code: code.into(), rule: rule.into(), sentence, data }
     }
 
     /// Adds that the heartbeat of the node is late (N8c).

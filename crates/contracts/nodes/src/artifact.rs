@@ -153,7 +153,7 @@ pub struct UploadOffer {
 }
 
 /// A link to one file.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactLink {
     /// Opens the file. Carries its own signature unless `expires_at` is null.
     pub public_url: String,

@@ -1,12 +1,12 @@
 //! Files of rows, as the rows' results name them (N21).
 
 use muster_model::TaskRecord;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Files of a run, oldest row first; of a device, newest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactList {
     /// This page.
     pub artifacts: Vec<Artifact>,
@@ -16,7 +16,7 @@ pub struct ArtifactList {
 }
 
 /// One file, as the result of its row tells of it.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Artifact {
     /// The row that left it.
     pub task_device_id: String,

@@ -1,11 +1,12 @@
 //! Attempts of a run, as a chart shows them (Q12).
 
 use muster_model::{LogKind, LogRecord, TaskRecord, TaskStatus};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// Attempts of a run's rows, oldest row first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AttemptList {
     /// All attempts of this page's rows.
     pub attempts: Vec<Attempt>,
@@ -15,7 +16,7 @@ pub struct AttemptList {
 }
 
 /// One attempt of one row.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
     /// Its row.
     pub task_device_id: String,
@@ -30,7 +31,7 @@ pub struct Attempt {
     /// When it ended; null while it runs.
     pub ended_at: Option<i64>,
     /// `running`, `succeeded`, `failed`, `timeout` or `cancelled`.
-    pub outcome: &'static str,
+    pub outcome: Cow<'static, str>,
     /// What went wrong; null where nothing did.
     pub error: Option<String>,
 }
@@ -60,7 +61,7 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
             Some(outcome) => {
                 let ended = attempts.iter_mut().rfind(|attempt| attempt.attempt == station.attempt);
                 if let Some(attempt) = ended {
-                    (attempt.ended_at, attempt.outcome) = (Some(station.at.0), outcome);
+                    (attempt.ended_at, attempt.outcome) = (Some(station.at.0), outcome.into());
                     attempt.error = station.message.as_deref().map(str::to_owned);
                 }
             }
@@ -68,13 +69,13 @@ fn attempts_of(task: &TaskRecord, stations: &[LogRecord]) -> Vec<Attempt> {
     }
     // Close the open attempts of a cancelled task, because no node may report their end.
     for open in attempts.iter_mut().filter(|attempt| attempt.ended_at.is_none() && task.status.is_ended()) {
-        (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled");
+        (open.ended_at, open.outcome) = (task.completed_at.map(|at| at.0), "cancelled".into());
     }
     // Or its agent says that it failed: it was told to stop. What failed before that was to be tried again.
     let was_stopped =
         stations.last().is_some_and(|last| matches!(last.kind, LogKind::Failed | LogKind::Timeout));
     if let Some(last) = attempts.last_mut().filter(|_| was_stopped && task.status == TaskStatus::Cancelled) {
-        (last.outcome, last.error) = ("cancelled", None);
+        (last.outcome, last.error) = ("cancelled".into(), None);
     }
     attempts
 }
@@ -87,7 +88,7 @@ fn begun(task: &TaskRecord, station: &LogRecord) -> Attempt {
         attempt: station.attempt,
         started_at: station.at.0,
         ended_at: None,
-        outcome: "running",
+        outcome: "running".into(),
         error: None,
     }
 }
@@ -129,8 +130,8 @@ mod tests {
         (1..).zip(told).map(station).collect()
     }
 
-    fn shown(attempts: &[Attempt]) -> Vec<(u16, i64, Option<i64>, &'static str)> {
-        attempts.iter().map(|one| (one.attempt, one.started_at, one.ended_at, one.outcome)).collect()
+    fn shown(attempts: &[Attempt]) -> Vec<(u16, i64, Option<i64>, &str)> {
+        attempts.iter().map(|one| (one.attempt, one.started_at, one.ended_at, &*one.outcome)).collect()
     }
 
     /// Q12, Q10: each attempt has its beginning and its end.

@@ -2,26 +2,26 @@
 
 use muster_model::{Labels, LaneRecord, Name};
 use muster_problem::{Fields, Problem};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 use utoipa::ToSchema;
 
 /// One device.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Device {
     /// The immutable serial.
     pub device_id: String,
     /// The PC it is attached to.
     pub pc_id: String,
     /// `ONLINE`, `OFFLINE` or `ERROR`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Whatever reaches it now.
     pub runtime_handle: String,
     /// What its PC last said: `online`, `offline`, `unauthorized`, `error`, or `absent` where it was not listed.
-    pub attachment: &'static str,
+    pub attachment: Cow<'static, str>,
     /// Since when it is not usable, epoch milliseconds.
     pub offline_since: Option<i64>,
     /// What was said when it was last returned to service.
@@ -31,7 +31,7 @@ pub struct Device {
 }
 
 /// Devices, by id.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeviceList {
     /// This page.
     pub devices: Vec<Device>,
@@ -86,10 +86,10 @@ pub fn show_device(lane: LaneRecord) -> Device {
     Device {
         device_id: lane.id.to_string(),
         pc_id: lane.worker.to_string(),
-        status: lane.status.as_str(),
+        status: lane.status.as_str().into(),
         labels: lane.labels.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         runtime_handle: lane.handle.to_string(),
-        attachment: lane.attachment.as_str(),
+        attachment: lane.attachment.as_str().into(),
         offline_since: lane.offline_since.map(|at| at.0),
         note: lane.note.map(Into::into),
         created_at: lane.created_at.0,
@@ -102,6 +102,7 @@ const NOTE_CHARS_MAX: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
     use muster_model::{Attachment, LaneStatus, Timestamp};
     use serde_json::{Map, json};
 
@@ -159,6 +160,6 @@ mod tests {
         };
         let expected = json!({"device_id": "d1", "pc_id": "PC-01", "status": "OFFLINE", "labels": {"rack": "7"},
             "runtime_handle": "h1", "attachment": "unauthorized", "offline_since": 3, "note": null, "created_at": 1});
-        assert_eq!(serde_json::to_value(show_device(lane)).unwrap(), expected);
+        golden::check(&show_device(lane), &expected);
     }
 }

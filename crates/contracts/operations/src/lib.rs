@@ -1,7 +1,8 @@
 //! Contract Q on the wire: what operators, clients and PCs send, and what they get.
 //!
-//! One file per noun has its wire types, reads them into commands and shows records and replies. No IO happens here, and
-//! nothing is decided.
+//! One file per noun has its wire types in both directions: the server reads requests into commands and shows records and
+//! replies; clients write requests and read views. Words of enumerations are read as text, so that a client can show one
+//! that a newer server added. No IO happens here, and nothing is decided.
 
 mod artifact;
 mod attempt;
@@ -23,6 +24,7 @@ pub use artifact::{Artifact, ArtifactList, show_artifact};
 pub use attempt::{Attempt, AttemptList, show_attempts};
 pub use device::{Device, DeviceList, read_labels, read_note, show_device};
 pub use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
+pub use muster_problem::JsonText;
 pub use pc::{
     Alert, AlertList, LiveFacts, NewSecret, Pc, PcCounts, PcDetail, PcEvent, PcList, read_cap, show_alert,
     show_history, show_pc,
@@ -47,7 +49,21 @@ pub use status::{
 };
 pub use submission::{read_key, read_submission};
 pub use task_device::{
-    ClaimedRows, History, JsonText, Station, TaskDevice, TaskDeviceList, show_station, show_task,
-    show_task_row,
+    ClaimedRows, History, Station, TaskDevice, TaskDeviceList, show_station, show_task, show_task_row,
 };
 pub use warning::{SubmittedRun, Warning, show_warnings};
+
+#[cfg(test)]
+mod golden {
+    use serde::{Serialize, de::DeserializeOwned};
+    use serde_json::{Value, to_value};
+
+    /// Checks that the server writes a view as `expected`, and that a client reads the same from it, also from a newer server
+    /// that tells more.
+    pub(crate) fn check<T: Serialize + DeserializeOwned>(view: &T, expected: &Value) {
+        assert_eq!(&to_value(view).unwrap(), expected);
+        let mut newer = expected.clone();
+        newer["told by a newer server"] = 1.into();
+        assert_eq!(&to_value(serde_json::from_value::<T>(newer).unwrap()).unwrap(), expected);
+    }
+}

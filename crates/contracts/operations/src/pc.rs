@@ -2,19 +2,20 @@
 
 use muster_model::{AlertRecord, Timestamp, WorkerLogRecord, WorkerRecord, WorkerSupply};
 use muster_problem::{Fields, Problem};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// A row of `pc_device_summary`, and a little more.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pc {
     /// The PC's id, which is its node's name.
     pub pc_id: String,
     /// The same.
     pub pc_number: String,
     /// `online` or `offline`.
-    pub pc_status: &'static str,
+    pub pc_status: Cow<'static, str>,
     /// How many devices may run at once there.
     pub max_devices: u32,
     /// Devices attached.
@@ -40,13 +41,13 @@ pub struct Pc {
     /// Supply rests until then after a mass dropout.
     pub paused_until: Option<i64>,
     /// `late` when its heartbeat has been missing for three periods although it pulls or calls back (N8c), else `ok`.
-    pub heartbeat: &'static str,
+    pub heartbeat: Cow<'static, str>,
     /// When it was first seen.
     pub created_at: i64,
 }
 
 /// PCs, by id.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct PcList {
     /// This page.
     pub pcs: Vec<Pc>,
@@ -56,7 +57,7 @@ pub struct PcList {
 }
 
 /// One PC with its life.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct PcDetail {
     /// The PC itself.
     #[serde(flatten)]
@@ -68,16 +69,16 @@ pub struct PcDetail {
 }
 
 /// A change in a PC's life.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PcEvent {
     /// `enrolled`, `online`, `offline`, `draining`, `resumed`, `paused`, `supplied`, `capped`, `secret_rotated`.
-    pub event_type: &'static str,
+    pub event_type: Cow<'static, str>,
     /// When, epoch milliseconds.
     pub at: i64,
 }
 
 /// A secret of a node's own; shown this once.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub struct NewSecret {
     /// Whose.
     pub node_id: String,
@@ -88,12 +89,12 @@ pub struct NewSecret {
 }
 
 /// One alert.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Alert {
     /// Its id.
     pub id: String,
     /// `mass_dropout`, `summary_mismatch`, `chunkIntegrity` or `device_contested`.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// The PC it concerns.
     pub pc_id: String,
     /// The run it concerns.
@@ -105,7 +106,7 @@ pub struct Alert {
 }
 
 /// Alerts, newest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AlertList {
     /// This page.
     pub alerts: Vec<Alert>,
@@ -165,7 +166,7 @@ pub fn show_pc(pc: &PcCounts<'_>, live: &LiveFacts) -> Pc {
     Pc {
         pc_id: worker.id.to_string(),
         pc_number: worker.id.to_string(),
-        pc_status: worker.status.as_str(),
+        pc_status: worker.status.as_str().into(),
         max_devices: worker.cap.unwrap_or(*slots),
         device_count: pc.device_count,
         running_count: u64::from(running),
@@ -178,7 +179,7 @@ pub fn show_pc(pc: &PcCounts<'_>, live: &LiveFacts) -> Pc {
         status_since: worker.status_since.0,
         draining: worker.draining,
         paused_until: worker.paused_until.map(|until| until.0),
-        heartbeat: if worker.heartbeat_late_since.is_some() { "late" } else { "ok" },
+        heartbeat: if worker.heartbeat_late_since.is_some() { "late" } else { "ok" }.into(),
         created_at: worker.created_at.0,
     }
 }
@@ -186,7 +187,7 @@ pub fn show_pc(pc: &PcCounts<'_>, live: &LiveFacts) -> Pc {
 /// A PC's life.
 #[must_use]
 pub fn show_history(log: &[WorkerLogRecord]) -> Vec<PcEvent> {
-    log.iter().map(|entry| PcEvent { event_type: entry.kind.as_str(), at: entry.at.0 }).collect()
+    log.iter().map(|entry| PcEvent { event_type: entry.kind.as_str().into(), at: entry.at.0 }).collect()
 }
 
 /// An alert as outsiders see it.
@@ -194,7 +195,7 @@ pub fn show_history(log: &[WorkerLogRecord]) -> Vec<PcEvent> {
 pub fn show_alert(alert: AlertRecord) -> Alert {
     Alert {
         id: format!("{:032x}", alert.id),
-        kind: alert.kind.as_str(),
+        kind: alert.kind.as_str().into(),
         pc_id: alert.worker.to_string(),
         run_id: alert.job.map(|job| job.to_string()),
         message: alert.message.into(),
@@ -207,6 +208,7 @@ const DEVICES_MAX: i64 = 10_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
     use muster_model::{AlertKind, Name, WorkerRecord, WorkerStatus};
     use serde_json::json;
 
@@ -246,7 +248,7 @@ mod tests {
             "device_count": 9, "running_count": 5, "eligible_device_count": 3, "target": 8, "idle_count": 3,
             "error_count": 1, "disconnected_count": 1, "last_seen_at": 8, "status_since": 2, "draining": false,
             "paused_until": null, "heartbeat": "ok", "created_at": 1});
-        assert_eq!(serde_json::to_value(shown(None, &live(Some(8)))).unwrap(), expected);
+        golden::check(&shown(None, &live(Some(8))), &expected);
         assert_eq!(shown(Some(5), &live(None)).max_devices, 5);
         assert_eq!(shown(None, &live(Some(3))).last_seen_at, 5);
         let unknown = LiveFacts { supply: None, ..live(None) };
@@ -282,6 +284,6 @@ mod tests {
         };
         let expected = json!({"id": "000000000000000000000000000000ab", "kind": "mass_dropout", "pc_id": "PC-01",
             "run_id": null, "message": "12 devices vanished", "at": 7});
-        assert_eq!(serde_json::to_value(show_alert(alert)).unwrap(), expected);
+        golden::check(&show_alert(alert), &expected);
     }
 }

@@ -5,12 +5,12 @@ use muster_model::{
     ask::devices::{Claim, Renew},
 };
 use muster_problem::{Fields, Problem};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 /// How much ended because its time was over.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Swept {
     /// Runs.
     pub tasks: u32,

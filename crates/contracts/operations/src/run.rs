@@ -1,28 +1,31 @@
 //! Runs as people and scripts see them: state, progress, speed and remaining time (Q15).
 
 use muster_model::{JobId, JobRecord, JobStatus, Millis, Name, TaskStatus, Timestamp};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::BTreeMap};
 use utoipa::ToSchema;
 
 /// A run and where it stands.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunState {
     /// The run's id.
     pub run_id: String,
     /// `pending`, `running`, `success`, `failed` or `cancelled`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
 }
 
 /// One run in a list.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
     /// The run's id.
     pub run_id: String,
     /// `pending`, `running`, `success`, `failed` or `cancelled`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// How much of it was done: `open`, `complete`, `partial`, `failed` or `cancelled` (Q7b).
-    pub outcome: &'static str,
+    // A server of an earlier version does not tell it; then this is empty.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub outcome: Cow<'static, str>,
     /// For people.
     pub title: Option<String>,
     /// What the agents execute.
@@ -44,7 +47,7 @@ pub struct Run {
 }
 
 /// One run in a list, with how far it is.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ListedRun {
     /// The run itself.
     #[serde(flatten)]
@@ -57,7 +60,7 @@ pub struct ListedRun {
 }
 
 /// Runs, newest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunList {
     /// This page.
     pub runs: Vec<ListedRun>,
@@ -67,7 +70,7 @@ pub struct RunList {
 }
 
 /// One run with its figures.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunDetail {
     /// The run itself.
     #[serde(flatten)]
@@ -86,14 +89,14 @@ pub struct RunDetail {
 }
 
 /// How a run's devices failed, the most frequent first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct FailureList {
     /// All of them.
     pub failures: Vec<Failure>,
 }
 
 /// One way to fail.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Failure {
     /// The failure reason where there is one, else how the error begins.
     pub error: String,
@@ -102,7 +105,7 @@ pub struct Failure {
 }
 
 /// How many rows stand where.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// Waiting for another attempt.
     pub pending: u64,
@@ -120,14 +123,20 @@ impl Counts {
     /// All rows.
     #[must_use]
     pub const fn rows(&self) -> u64 {
-        self.pending + self.running + self.completed + self.failed + self.cancelled
+        self.pending + self.running + self.ended()
+    }
+
+    /// Rows that ended, however they did.
+    #[must_use]
+    pub const fn ended(&self) -> u64 {
+        self.completed + self.failed + self.cancelled
     }
 }
 
 /// A run and where it stands.
 #[must_use]
 pub fn show_state(job: JobId, status: JobStatus) -> RunState {
-    RunState { run_id: job.to_string(), status: status.as_str() }
+    RunState { run_id: job.to_string(), status: status.as_str().into() }
 }
 
 /// A run in a list, with its rows and how many devices it is for.
@@ -151,8 +160,8 @@ fn show_run(job: JobRecord) -> Run {
     let (title, workflow, schedule) = payload.unwrap_or_default();
     Run {
         run_id: job.id.to_string(),
-        status: job.status.as_str(),
-        outcome: job.outcome.as_str(),
+        status: job.status.as_str().into(),
+        outcome: job.outcome.as_str().into(),
         title: title.map(Into::into),
         workflow_id: workflow.into(),
         queue: job.queue.to_string(),
@@ -278,6 +287,7 @@ const ETA_MAX: f64 = 9_007_199_254_740_992.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
     use muster_model::{JobId, JobOutcome, Name, Scope};
     use serde_json::json;
 
@@ -312,6 +322,7 @@ mod tests {
     #[test]
     fn a_run_is_counted() {
         let shown = serde_json::to_value(progress(None, 0, None).show()).unwrap();
+        golden::check(&progress(None, 0, None).show(), &shown);
         assert_eq!(
             shown["counts"],
             json!({"pending": 2, "running": 2, "completed": 5, "failed": 1, "cancelled": 0})
@@ -322,6 +333,16 @@ mod tests {
         );
         assert_eq!(shown["run_id"], "00000000-0000-0000-0000-000000000001");
         assert_eq!((&shown["status"], &shown["eta_ms"]), (&json!("running"), &json!(null)));
+    }
+
+    /// Q15: a client shows words that a newer server added; an earlier server tells no outcome.
+    #[test]
+    fn a_client_reads_other_versions() {
+        let mut shown = serde_json::to_value(progress(None, 0, None).show()).unwrap();
+        shown["status"] = json!("resting");
+        shown.as_object_mut().unwrap().remove("outcome");
+        let read: RunDetail = serde_json::from_value(shown).unwrap();
+        assert_eq!((&*read.run.status, &*read.run.outcome), ("resting", ""));
     }
 
     /// Q15: a run is for as many devices as its scope matches; one that has ended for as many as have rows.

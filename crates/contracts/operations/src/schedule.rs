@@ -1,21 +1,21 @@
 //! Schedules: read from clients and shown to them (Q17).
 
-use crate::{
-    JsonText,
-    submission::{digest, read_run},
-};
+use crate::submission::{digest, read_run};
 use muster_cron::{Cron, CronError};
 use muster_model::{
     Labels, Millis, Missed, Name, ScheduleDraft, ScheduleRecord, Scope as ModelScope, Submission, Timestamp,
 };
-use muster_problem::{Fields, Problem};
-use serde::Serialize;
+use muster_problem::{Fields, JsonText, Problem};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 use utoipa::ToSchema;
 
 /// A schedule that was made.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleState {
     /// The schedule's id.
     pub schedule_id: String,
@@ -24,7 +24,7 @@ pub struct ScheduleState {
 }
 
 /// One schedule.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
     /// The schedule's id.
     pub schedule_id: String,
@@ -33,7 +33,7 @@ pub struct Schedule {
     /// The zone it is meant in.
     pub timezone: String,
     /// What becomes of missed slots: `skip` or `once`.
-    pub missed: &'static str,
+    pub missed: Cow<'static, str>,
     /// What is submitted at each slot.
     pub run: ScheduledRun,
     /// The next slot, epoch milliseconds; null when none will come.
@@ -47,7 +47,7 @@ pub struct Schedule {
 }
 
 /// A run to be, as `POST /api/runs` takes it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduledRun {
     /// What the agents execute.
     pub workflow_id: String,
@@ -67,7 +67,7 @@ pub struct ScheduledRun {
 }
 
 /// Which devices, by exactly one of three ways.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Those of these PCs.
@@ -79,7 +79,7 @@ pub enum Scope {
 }
 
 /// Schedules, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleList {
     /// This page.
     pub schedules: Vec<Schedule>,
@@ -124,7 +124,7 @@ pub fn show_schedule(record: ScheduleRecord) -> Result<Schedule, serde_json::Err
         schedule_id: record.id.to_string(),
         cron: cron.into(),
         timezone: timezone.into(),
-        missed: missed.as_str(),
+        missed: missed.as_str().into(),
         run: show_scheduled(run)?,
         next_at: next_at.map(|at| at.0),
         last_slot: record.last_slot.map(|at| at.0),
@@ -175,6 +175,7 @@ pub const MISSED_WORDS: [&str; 2] = ["skip", "once"];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden;
     use muster_model::{ScheduleId, SubmissionKey};
     use serde_json::json;
 
@@ -244,7 +245,9 @@ mod tests {
                 last_job: None,
                 created_at: Timestamp(1),
             };
-            let shown = serde_json::to_value(show_schedule(record).unwrap()).unwrap();
+            let view = show_schedule(record).unwrap();
+            let shown = serde_json::to_value(&view).unwrap();
+            golden::check(&view, &shown);
             let again = read(&with("run", shown["run"].clone())).unwrap();
             assert_eq!((again.run.scope, again.run.payload), (draft.run.scope, draft.run.payload));
         }

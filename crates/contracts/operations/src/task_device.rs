@@ -1,16 +1,13 @@
 //! Rows of `task_devices` and their history (Q1, Q12).
 
 use muster_model::{LogRecord, TaskRecord, Timestamp};
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
-use std::{borrow::Cow, sync::Arc};
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{Object, RefOr, Schema, schema::SchemaType},
-};
+use muster_problem::JsonText;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use utoipa::ToSchema;
 
 /// One unit of work on one device; its times are epoch milliseconds, or ISO 8601 texts under /rest/v1.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskDevice<T> {
     /// Its id; the same over retries.
     pub id: String,
@@ -21,7 +18,7 @@ pub struct TaskDevice<T> {
     /// The PC that has or last had it.
     pub pc_id: String,
     /// `pending`, `running`, `completed`, `failed` or `cancelled`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// Attempts made, the live one included.
     pub attempt: u16,
     /// Attempts in all.
@@ -52,7 +49,7 @@ pub struct TaskDevice<T> {
 }
 
 /// Rows of one run, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskDeviceList {
     /// This page.
     pub task_devices: Vec<TaskDevice<i64>>,
@@ -62,61 +59,29 @@ pub struct TaskDeviceList {
 }
 
 /// The rows of a claim, as PostgREST shows them.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ClaimedRows(pub Vec<TaskDevice<String>>);
 
 /// What happened to one row, oldest first.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct History {
     /// Its stations.
     pub history: Vec<Station>,
 }
 
 /// One station of one attempt.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Station {
     /// Of which attempt; 0 for a row that was closed before it had one.
     pub attempt_no: u16,
     /// `CREATED`, `SENT`, `ACKED`, `SUCCEEDED`, `FAILED`, `TIMEOUT`, `RETRY_SCHEDULED` or `FAILED_FINAL`.
-    pub event_type: &'static str,
+    pub event_type: Cow<'static, str>,
     /// `info`, `warn` or `error`.
-    pub level: &'static str,
+    pub level: Cow<'static, str>,
     /// More, for people.
     pub message: Option<String>,
     /// When, epoch milliseconds.
     pub at: i64,
-}
-
-/// A JSON text of the store, written out letter by letter; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct JsonText(Arc<RawValue>);
-
-impl JsonText {
-    /// Takes a text.
-    ///
-    /// # Errors
-    /// When it is not JSON, which only a damaged store can bring about.
-    pub fn new(text: &str) -> Result<Self, serde_json::Error> {
-        RawValue::from_string(text.to_owned()).map(|raw| Self(Arc::from(raw)))
-    }
-}
-
-impl Serialize for JsonText {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(to)
-    }
-}
-
-impl PartialSchema for JsonText {
-    fn schema() -> RefOr<Schema> {
-        RefOr::T(Schema::Object(Object::builder().schema_type(SchemaType::AnyValue).build()))
-    }
-}
-
-impl ToSchema for JsonText {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("AnyJson")
-    }
 }
 
 /// A row with times as epoch milliseconds; `config` are the run's parameters.
@@ -148,7 +113,7 @@ fn show<T>(
         task_id: task.id.job.to_string(),
         device_id: task.lane.to_string(),
         pc_id: task.worker.to_string(),
-        status: task.status.as_str(),
+        status: task.status.as_str().into(),
         attempt: task.attempt,
         max_attempts: task.max_attempts,
         error: task.error.map(Into::into),
@@ -167,8 +132,8 @@ fn show<T>(
 pub fn show_station(entry: LogRecord) -> Station {
     Station {
         attempt_no: entry.attempt,
-        event_type: entry.kind.as_str(),
-        level: entry.kind.level(),
+        event_type: entry.kind.as_str().into(),
+        level: entry.kind.level().into(),
         message: entry.message.map(Into::into),
         at: entry.at.0,
     }
@@ -183,6 +148,7 @@ fn iso(at: Timestamp) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::golden;
     use muster_model::{Fence, JobId, LeaseKind, LogKind, Name, TaskId, TaskStatus};
     use serde_json::json;
 
@@ -220,6 +186,8 @@ pub(crate) mod tests {
             "{text}"
         );
         assert!(!text.contains("deadbeef"));
+        let read: TaskDevice<i64> = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text, "a client reads it letter by letter");
         let shown: serde_json::Value = serde_json::from_str(&text).unwrap();
         let keys: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
         for key in [
@@ -270,6 +238,6 @@ pub(crate) mod tests {
         };
         let expected =
             json!({"attempt_no": 1, "event_type": "TIMEOUT", "level": "error", "message": "m", "at": 4});
-        assert_eq!(serde_json::to_value(show_station(entry)).unwrap(), expected);
+        golden::check(&show_station(entry), &expected);
     }
 }

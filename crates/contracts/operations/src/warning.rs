@@ -2,25 +2,26 @@
 
 use crate::RunState;
 use muster_model::{Millis, Scope, Strangers};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// A run that is in its queue.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct SubmittedRun {
     /// The run and where it stands.
     #[serde(flatten)]
     pub state: RunState,
     /// What it names that nobody knows yet; absent where there is no such thing. The run was taken all the same.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 /// One thing that is probably not as it was meant.
-#[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Warning {
     /// `unknown_pc`, `unknown_device`, `unknown_label`, or `no_device` where nothing matches at all.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// What is not known; of labels, `key=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -46,7 +47,7 @@ pub fn show_warnings(scope: &Scope, found: &Strangers, grace: Millis) -> Vec<War
         let near = near(name, &known);
         let meant = near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Warning {
-            code,
+            code: code.into(),
             name: Some(name.to_string()),
             did_you_mean: near,
             message: format!("{what} {name}{meant}"),
@@ -61,7 +62,7 @@ fn no_device(grace: Millis) -> Warning {
         "no device in service matches now; when its turn comes the run holds its queue for {seconds} s and then fails unless one \
          appears"
     );
-    Warning { code: "no_device", name: None, did_you_mean: None, message }
+    Warning { code: "no_device".into(), name: None, did_you_mean: None, message }
 }
 
 /// The known name most like an unknown one, if any is much like it; of several, the first. Each is told in small letters
@@ -100,7 +101,7 @@ mod tests {
     fn a_typo_is_told() {
         let scope = Scope::Workers([name("PC-O1")].into());
         let told = show_warnings(&scope, &found(&["PC-O1"], &["PC-01", "rack-7"], 0), Millis::from_secs(120));
-        let codes: Vec<&str> = told.iter().map(|warning| warning.code).collect();
+        let codes: Vec<&str> = told.iter().map(|warning| &*warning.code).collect();
         assert_eq!(codes, ["unknown_pc", "no_device"]);
         assert_eq!(told[0].message, "no node is called PC-O1; did you mean PC-01?");
         assert_eq!(told[0].did_you_mean.as_deref(), Some("PC-01"));

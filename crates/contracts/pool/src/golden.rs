@@ -192,6 +192,8 @@ mod tests {
         let shown = Job::of(job, PoolJobStatus::Completed, Some(end), result.as_deref());
         assert_eq!(text(&shown), JOB);
         assert_eq!(text(&serde_json::from_str::<Job>(JOB).unwrap()), JOB);
+        let newer: Job = serde_json::from_str(&JOB.replace("completed", "resting")).unwrap();
+        assert_eq!(newer.status, "resting", "a client shows words that a newer server added");
     }
 
     /// P17: a receipt of ours checks out offline, with its key and against it.

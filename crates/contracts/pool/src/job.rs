@@ -4,7 +4,6 @@ use crate::{
     JsonText, Moment, limit,
     shape::{Shape, read},
     specs::specs,
-    value::job_status,
 };
 use http::HeaderMap;
 use muster_model::{
@@ -15,6 +14,7 @@ use muster_problem::{Misfit, Problem, WireMutant, planted};
 use muster_proof::{encode_base64url, signed_bytes};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// The body of `POST /jobs` (P13), and an item of `POST /jobs/batch` (P18).
@@ -120,9 +120,8 @@ pub struct Job {
     /// Its id.
     pub id: u64,
     /// `queued`, `running`, `completed`, `failed` or `cancelled`.
-    #[schema(value_type = String, example = "queued")]
-    #[serde(with = "job_status")]
-    pub status: PoolJobStatus,
+    #[schema(example = "queued")]
+    pub status: Cow<'static, str>,
     /// As it was handed in.
     pub payload: JsonText,
     /// 0 to 100; more comes first.
@@ -156,7 +155,7 @@ impl Job {
     pub fn created(id: PoolJobId, draft: PoolJobDraft, at: Timestamp) -> Self {
         Self {
             id: id.0,
-            status: PoolJobStatus::Queued,
+            status: PoolJobStatus::Queued.as_str().into(),
             payload: draft.payload.into(),
             priority: draft.priority,
             region: draft.demand.region,
@@ -183,7 +182,7 @@ impl Job {
         let json = |of: fn(&PoolResult) -> &Option<Box<str>>| result.and_then(|result| of(result).as_deref());
         let error = end.as_ref().and_then(|end| end.error.clone());
         Self {
-            status,
+            status: status.as_str().into(),
             output: json(|result| &result.output).map(JsonText::from),
             output_hash: text(|result| &result.output_hash),
             error_message: error.or_else(|| text(|result| &result.error)),
@@ -221,26 +220,25 @@ pub struct BatchItem {
     /// Its id.
     pub id: u64,
     /// Where it stood when it was taken.
-    #[schema(value_type = String, example = "queued")]
-    #[serde(with = "job_status")]
-    pub status: PoolJobStatus,
+    #[schema(example = "queued")]
+    pub status: Cow<'static, str>,
 }
 
 /// Why a job is not done yet.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = PoolJobExplained)]
 pub struct Explained {
     /// Which job.
     pub job_id: u64,
     /// The cause in one word.
     #[schema(example = "no_workers")]
-    pub cause: &'static str,
+    pub cause: Cow<'static, str>,
     /// The same as `GET /api/explain` has it.
     #[schema(example = "no_workers")]
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The rule that says so.
     #[schema(example = "P3")]
-    pub rule: &'static str,
+    pub rule: Cow<'static, str>,
     /// The cause in one sentence, and what to do.
     pub explanation: String,
 }

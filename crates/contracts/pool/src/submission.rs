@@ -4,9 +4,8 @@ use crate::{
     JsonText, Moment, ReadError, limit,
     refusal::{Refusal, SIGNATURE_INVALID},
     shape::{Shape, read},
-    value::job_status,
 };
-use muster_model::{AssignmentId, Fence, PoolJobStatus, PoolRejection, PoolResult, PoolTaken, PoolWorkerId};
+use muster_model::{AssignmentId, Fence, PoolRejection, PoolResult, PoolTaken, PoolWorkerId};
 use muster_problem::{Problem, WireMutant, planted};
 use muster_proof::{
     KeyError, KeyPair, PublicKey, SignatureError, decode_signature, json::Value, sha256_hex, signed_bytes,
@@ -179,9 +178,8 @@ pub struct Submitted {
     /// Of which assignment.
     pub assignment_id: u64,
     /// `completed` or `failed`.
-    #[schema(value_type = String, example = "completed")]
-    #[serde(with = "job_status")]
-    pub status: PoolJobStatus,
+    #[schema(example = "completed")]
+    pub status: Cow<'static, str>,
     /// When it was taken.
     pub finished_at: Moment,
 }
@@ -190,7 +188,8 @@ impl Submitted {
     /// Shows an accepted result.
     #[must_use]
     pub const fn of(taken: &PoolTaken) -> Self {
-        Self { assignment_id: taken.assignment.0, status: taken.status, finished_at: Moment(taken.at) }
+        let status = Cow::Borrowed(taken.status.as_str());
+        Self { assignment_id: taken.assignment.0, status, finished_at: Moment(taken.at) }
     }
 
     /// Reads which assignment has its result now; the rest is for people.

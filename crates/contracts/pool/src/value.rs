@@ -1,4 +1,4 @@
-//! Values that several types of the contract share: JSON that is passed on as it came, times, and status words.
+//! Values that several types of the contract share: JSON that is passed on as it came, and times.
 
 use muster_model::Timestamp;
 use muster_problem::schema::{any, matching, schema};
@@ -50,7 +50,7 @@ impl Serialize for JsonText {
 
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        <&RawValue>::deserialize(from).map(|raw| Self::from(raw.get()))
+        Box::<RawValue>::deserialize(from).map(|raw| Self::from(raw.get()))
     }
 }
 
@@ -102,23 +102,6 @@ impl PartialSchema for Moment {
 impl ToSchema for Moment {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("Moment")
-    }
-}
-
-/// The status of a job or of a result, by its word.
-pub(crate) mod job_status {
-    use muster_model::PoolJobStatus;
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::borrow::Cow;
-
-    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-    pub(crate) fn serialize<S: Serializer>(status: &PoolJobStatus, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(status.as_str())
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PoolJobStatus, D::Error> {
-        let word = Cow::<'de, str>::deserialize(from)?;
-        PoolJobStatus::from_word(&word).ok_or_else(|| D::Error::custom("no status of a job"))
     }
 }
 

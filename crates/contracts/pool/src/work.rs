@@ -274,7 +274,7 @@ fn wait_ms(fields: &mut Shape<'_, '_, '_>) -> u64 {
 mod tests {
     use super::*;
     use crate::{Submitted, to_bytes};
-    use muster_model::{PoolJobStatus, Timestamp};
+    use muster_model::Timestamp;
 
     /// P6: at most 30 s; `start` and `resume` are optional.
     #[test]
@@ -371,7 +371,7 @@ mod tests {
             cost_hint_tokens: 7,
         };
         let finished_at = crate::Moment(Timestamp(0));
-        let submitted = Submitted { assignment_id: 64, status: PoolJobStatus::Failed, finished_at };
+        let submitted = Submitted { assignment_id: 64, status: "failed".into(), finished_at };
         let answer = WorkAnswer {
             submitted: vec![
                 SubmittedItem::Taken(submitted),

@@ -1,9 +1,10 @@
-//! The base of every contract crate: strict JSON, fields read by name, and the problem that names what is wrong.
+//! The base of every contract crate: strict JSON, JSON that is passed on as it came, fields read by name, and the problem that names what is wrong.
 //!
 //! A contract crate parses with [`read_json`] and [`Fields`] and refuses with a [`Problem`] (RFC 9457). Nothing here does IO.
 
 mod fields;
 mod json;
+mod json_text;
 mod kinds;
 mod misfit;
 mod mutant;
@@ -12,6 +13,7 @@ pub mod schema;
 
 pub use fields::{Fields, Item, NAME_PATTERN};
 pub use json::read_json;
+pub use json_text::JsonText;
 pub use misfit::Misfit;
 #[cfg(feature = "mutants")]
 pub use mutant::plant;

@@ -9,11 +9,21 @@ use utoipa::openapi::{
 /// refusal names the field; a type here only has the schema.
 #[macro_export]
 macro_rules! described {
-    ($($(#[$doc:meta])* $vis:vis struct $name:ident => $schema:expr;)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        $vis struct $name;
+    ($($(#[$doc:meta])* $vis:vis struct $name:ident => $schema:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            $vis struct $name;
+        )*
 
+        $crate::schemas! { $($name => $schema;)* }
+    };
+}
+
+/// Gives types the schemas by which they stand in the description of an API.
+#[macro_export]
+macro_rules! schemas {
+    ($($name:ident => $schema:expr;)*) => {$(
         impl ::utoipa::PartialSchema for $name {
             fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::Schema> {
                 $schema

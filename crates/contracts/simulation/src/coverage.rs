@@ -2,19 +2,19 @@
 
 use crate::{Range, schema};
 use muster_model::{FrameTaskRecord, FrameTaskStatus, SessionView};
-use serde::Serialize;
-use std::collections::HashMap;
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, collections::HashMap};
 use utoipa::ToSchema;
 
 /// A stretch of frames and its status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Coverage {
     /// The frames.
     #[schema(schema_with = schema::range)]
     pub frame_range: Range,
     /// `pending`, `assigned`, `running`, `completed`, `lost`, `failed` or `cancelled`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// Who has or had it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -38,7 +38,7 @@ pub struct Coverage {
 }
 
 /// Frames that a worker dropped (S26).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DroppedFrames {
     /// The range they are missing from.
@@ -142,7 +142,7 @@ impl CoverageMapBuilder {
         if self.next < start {
             self.push(Coverage {
                 frame_range: [self.next, start],
-                status: self.uncut,
+                status: self.uncut.into(),
                 ..Coverage::default()
             });
         }
@@ -158,7 +158,7 @@ impl CoverageMapBuilder {
             task_id: Some(task.id.to_string()),
             attempt: Some(task.attempt),
             processed_frames: processed.filter(|_| !waits && !task.status.is_ended()),
-            status: task.status.as_str(),
+            status: task.status.as_str().into(),
         }
     }
 
@@ -186,7 +186,7 @@ fn join_or_push(entries: &mut Vec<Coverage>, entry: Coverage, is_coarse: bool) {
         Some(last) if is_one(last, &entry, is_coarse) => {
             let worker_id = last.worker_id.take().filter(|worker| Some(worker) == entry.worker_id.as_ref());
             let frame_range = [last.frame_range[0], entry.frame_range[1]];
-            *last = Coverage { frame_range, worker_id, status: last.status, ..Coverage::default() };
+            *last = Coverage { frame_range, worker_id, status: entry.status, ..Coverage::default() };
         }
         _ => entries.push(entry),
     }

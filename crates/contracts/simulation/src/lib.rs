@@ -7,7 +7,6 @@
 mod completion;
 mod coverage;
 mod heartbeat;
-mod json_text;
 pub mod limit;
 mod operate;
 mod records;
@@ -29,7 +28,7 @@ pub use heartbeat::{
     Backpressure, HeartbeatRequest, HeartbeatResponse, Order, RebindRequest, ReceivedRebind, read_heartbeat,
     read_rebind,
 };
-pub use json_text::JsonText;
+pub use muster_problem::JsonText;
 pub use operate::{
     AssignRequest, AssignResponse, BroadcastRequest, BroadcastResponse, ConfirmRequest, ReasonRequest,
     RetryRequest, read_assignment, read_broadcast, read_note, read_reason, read_retry,

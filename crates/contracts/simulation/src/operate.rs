@@ -1,6 +1,6 @@
 //! Requests of operators (S6, S9, S15, S17, S26b).
 
-use crate::{limit, report::opt_task_id};
+use crate::{Range, limit, report::opt_task_id};
 use muster_model::{FrameRange, Name, ask::frames::Assign};
 use muster_problem::{Fields, Item, Problem};
 use serde::Serialize;
@@ -16,16 +16,23 @@ pub struct AssignRequest;
 pub struct BroadcastRequest;
 
 /// The reason of an operator (S9, S11, S17).
-#[derive(Clone, Copy, Debug)]
-pub struct ReasonRequest;
+#[derive(Clone, Debug, Serialize)]
+pub struct ReasonRequest {
+    /// The reason, for people.
+    pub reason: String,
+}
 
 /// The note of a person who looked at an entry of the quarantine (S15).
 #[derive(Clone, Copy, Debug)]
 pub struct ConfirmRequest;
 
 /// Failed frames to be rendered again: those with frames in one of the ranges, or all (S26b).
-#[derive(Clone, Copy, Debug)]
-pub struct RetryRequest;
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RetryRequest {
+    /// The ranges; all that failed if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Vec<Range>>,
+}
 
 /// The response to a task that was placed by hand (S6).
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -155,11 +162,14 @@ mod tests {
             assert_eq!(blamed(read_reason(&json!({"reason": bad}))), "reason");
         }
         assert_eq!(blamed(read_note(&json!({}))), "note");
+        let written = serde_json::to_value(ReasonRequest { reason: "new card".to_owned() }).unwrap();
+        assert_eq!(&*read_reason(&written).unwrap(), "new card");
     }
 
     /// S26b: a retry names ranges of frames, or none at all for everything that failed.
     #[test]
     fn a_retry_names_ranges() {
+        assert_eq!(serde_json::to_value(RetryRequest::default()).unwrap(), json!({}));
         assert_eq!(read_retry(&json!({})).unwrap(), None);
         assert_eq!(read_retry(&json!({"frames": null})).unwrap(), None);
         let ranges = read_retry(&json!({"frames": [[333, 334], [0, 10]]})).unwrap().unwrap();

@@ -55,7 +55,7 @@ pub struct Diagnostic {
 }
 
 /// A completed range, with what its worker submitted beside the fragment (S21).
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletedRange {
     /// The frames.
@@ -72,7 +72,7 @@ pub struct CompletedRange {
 }
 
 /// A range that was given out anew (S16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Replay {
     /// The frames.

@@ -6,30 +6,15 @@ use crate::{
     HeartbeatRequest, IdRangeRequest, Order, ProgressRequest, ReasonRequest, RebindRequest, RegisterRequest,
     RetryRequest, SessionRequest, SessionStatusWord, limit,
 };
-use muster_problem::schema::{
-    any, between, list, matching, may, must, non_negative, nullable, object, one_of, schema, text,
+use muster_problem::{
+    schema::{any, between, list, matching, may, must, non_negative, nullable, object, one_of, schema, text},
+    schemas,
 };
 use serde_json::Value;
-use utoipa::{
-    PartialSchema, ToSchema,
-    openapi::{
-        RefOr, Schema,
-        schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
-    },
+use utoipa::openapi::{
+    RefOr, Schema,
+    schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
 };
-
-/// Gives types their schemas.
-macro_rules! schemas {
-    ($($name:ident => $schema:expr;)*) => {$(
-        impl PartialSchema for $name {
-            fn schema() -> RefOr<Schema> {
-                $schema
-            }
-        }
-
-        impl ToSchema for $name {}
-    )*};
-}
 
 schemas! {
     RegisterRequest => register();

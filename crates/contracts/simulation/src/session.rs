@@ -5,24 +5,42 @@ use muster_model::{SessionId, SessionRecord, SessionStatus, SessionSubmission};
 use muster_problem::{Fields, Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// The submission of a session.
-#[derive(Clone, Copy, Debug)]
-pub struct SessionRequest;
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRequest {
+    /// The client's name for it.
+    pub session_id: String,
+    /// Number of frames.
+    pub total_frames: u64,
+    /// Frames per task at most.
+    pub frames_per_task: u64,
+    /// The scene, in words of the workers' own.
+    pub scenario: JsonText,
+    /// The cameras, in words of the workers' own.
+    pub cameras: JsonText,
+    /// `strict` or `relaxed`.
+    pub quality_mode: String,
+    /// Its directory, relative to the output root; the server's choice if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_directory: Option<String>,
+}
 
 /// The status of a session, as a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionStatusWord;
 
 /// A session and its status.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// The client's name for it.
     pub session_id: String,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
-    pub status: &'static str,
+    pub status: Cow<'static, str>,
     /// How many frames.
     pub total_frames: u64,
     /// Frames done.
@@ -34,7 +52,7 @@ pub struct Session {
     /// Frames per task at most.
     pub frames_per_task: u64,
     /// `strict` or `relaxed`.
-    pub quality_mode: &'static str,
+    pub quality_mode: Cow<'static, str>,
     /// Its directory, relative to the output root.
     pub output_directory: String,
     /// When it was submitted, epoch milliseconds.
@@ -48,7 +66,7 @@ pub struct Session {
 }
 
 /// One session with everything about it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDetail {
     /// The session itself.
@@ -143,13 +161,13 @@ impl From<SessionRecord> for Session {
     fn from(record: SessionRecord) -> Self {
         Self {
             session_id: record.id.to_string(),
-            status: record.status.as_str(),
+            status: record.status.as_str().into(),
             total_frames: record.total_frames,
             completed_frames: record.completed_frames,
             complete: record.status == SessionStatus::Completed && record.failed_frames == 0,
             skipped_frames: record.failed_frames,
             frames_per_task: record.frames_per_task,
-            quality_mode: if record.strict { "strict" } else { "relaxed" },
+            quality_mode: if record.strict { "strict" } else { "relaxed" }.into(),
             output_directory: record.output.into(),
             created_at: record.created_at.0,
             ended_at: record.ended_at.map(|at| at.0),
@@ -213,6 +231,34 @@ mod tests {
         assert_eq!((&*least.output, least.strict), ("session_s1", true));
         let (scenario, cameras) = read_parts(&least.body);
         assert_eq!((scenario.as_str(), cameras.is_none()), ("null", true));
+    }
+
+    /// S26: a client reads what the server shows, words of a newer one included, and passes on the scene letter by letter.
+    #[test]
+    fn golden_session_detail() {
+        let text = r#"{"sessionId":"s1","status":"completed","totalFrames":100,"completedFrames":99,"complete":false,"skippedFrames":1,"framesPerTask":10,"qualityMode":"relaxed","outputDirectory":"d","createdAt":1,"endedAt":2,"error":"frames are missing","merging":false,"failedFrames":[[7,8]],"ranges":[{"frameRange":[0,7],"globalIdChunkId":1,"workerId":"w1","poseFiles":["a"],"metricsSnapshot":null}],"rangesComplete":true,"coverage":[{"frameRange":[0,7],"status":"completed","workerId":"w1"},{"frameRange":[7,8],"status":"failed"}],"coverageComplete":false,"replays":[{"frameRange":[0,7],"retiredChunkId":1,"newChunkId":2}],"drops":[{"frameRange":[0,7],"workerId":"w1","droppedFrames":1}],"rate":2.5,"etaSeconds":null,"scenario":{"b": 1.50, "a": 2},"cameras":["front"]}"#;
+        let read: SessionDetail = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        let newer = text.replace("\"completed\"", "\"resting\"").replace("\"rate\"", "\"mood\":1,\"rate\"");
+        let read: SessionDetail = serde_json::from_str(&newer).unwrap();
+        assert_eq!((&*read.session.status, &*read.coverage[0].status), ("resting", "resting"));
+    }
+
+    /// S26: the server reads what a client writes.
+    #[test]
+    fn a_submission_is_read_as_it_was_written() {
+        let request = SessionRequest {
+            session_id: "s1".to_owned(),
+            total_frames: 100,
+            frames_per_task: 10,
+            scenario: JsonText::null(),
+            cameras: (&json!(["front"])).into(),
+            quality_mode: "relaxed".to_owned(),
+            output_directory: Some("d".to_owned()),
+        };
+        let session = read(&serde_json::to_value(request).unwrap()).unwrap();
+        assert_eq!((session.session.as_str(), &*session.output, session.strict), ("s1", "d", false));
+        assert_eq!((session.total_frames, session.frames_per_task), (100, 10));
     }
 
     /// S26: figures have bounds, ids a form, and what is wrong is named.

@@ -386,7 +386,7 @@ impl Scene {
         let why = self.why(id).unwrap();
         assert_eq!(why.code, code, "{why:?}");
         let row = muster_explain::rows().find(|row| row.code == code).unwrap();
-        assert_eq!((why.kind, why.id.as_str(), why.rule), ("court_task", id, row.rule));
+        assert_eq!((&*why.kind, why.id.as_str(), &*why.rule), ("court_task", id, row.rule));
         assert!(!why.sentence.contains(['{', '[']) && why.sentence.ends_with(['.', '?']), "{}", why.sentence);
         why
     }

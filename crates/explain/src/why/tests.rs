@@ -139,7 +139,7 @@ fn every_cause_has_a_sentence() {
             assert!(sentence.contains(value.as_str().unwrap()), "{key} is missing: {sentence}");
         }
         let row = rows().find(|row| row.code == why.code).unwrap();
-        assert_eq!((why.rule, why.code), cause.rule_and_code());
+        assert_eq!((&*why.rule, &*why.code), cause.rule_and_code());
         assert!(row.rule.split(", ").any(|rule| rule == why.rule), "{row:?}");
     }
 }
@@ -172,7 +172,7 @@ fn a_sentence_reads_well() {
     let expected =
         "The task device 01990000-0000-7000-8000-000000000001.0000003 is running: 1 attempt is live.";
     assert_eq!(
-        (one.sentence.as_str(), one.kind, one.rule, one.code),
+        (one.sentence.as_str(), &*one.kind, &*one.rule, &*one.code),
         (expected, "task_device", "Q1", "running")
     );
     let removed = FrameCause::RendererRemoved { since: Timestamp(990_000), reason: None };

@@ -8,30 +8,31 @@ use axum::{
 };
 use muster_http::{ADMIN_NAME, BodyBytes, HttpState, Misfit, Problem, read_json};
 use muster_model::{ApiKeyRecord, AuditRecord, Role, Roles, Timestamp, UserRecord};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// Response to a login (P1).
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub struct Token {
     /// A JSON Web Token, to be shown as a bearer token.
     pub access_token: String,
     /// Always `bearer`.
-    pub token_type: &'static str,
+    pub token_type: Cow<'static, str>,
     /// Lifetime in seconds unless it is refreshed.
     pub expires_in: i64,
 }
 
 /// Whoever a token belongs to.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Me {
     /// The user; 0 is the holder of the admin token.
     pub id: u64,
     /// Their name.
     pub username: String,
     /// Their roles with this token.
-    pub roles: Vec<&'static str>,
+    pub roles: Vec<Cow<'static, str>>,
 }
 
 /// A user.
@@ -42,7 +43,7 @@ pub struct User {
     /// How they log in.
     pub username: String,
     /// Their roles.
-    pub roles: Vec<&'static str>,
+    pub roles: Vec<Cow<'static, str>>,
     /// True if they may do anything at all.
     pub active: bool,
     /// Since when they are known.
@@ -69,7 +70,7 @@ pub struct ApiKey {
     /// Its first characters.
     pub prefix: String,
     /// Of its user's roles only these; null: all.
-    pub scopes: Option<Vec<&'static str>>,
+    pub scopes: Option<Vec<Cow<'static, str>>>,
     /// When it was made.
     pub created_at: String,
     /// When it was last used, to the minute.
@@ -79,7 +80,7 @@ pub struct ApiKey {
 }
 
 /// A new API key, shown this once (P13).
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub struct NewApiKey {
     /// Which.
     pub id: u64,
@@ -90,7 +91,7 @@ pub struct NewApiKey {
     /// Its first characters.
     pub prefix: String,
     /// Of its user's roles only these; null: all.
-    pub scopes: Option<Vec<&'static str>>,
+    pub scopes: Option<Vec<Cow<'static, str>>>,
     /// When it was made.
     pub created_at: String,
 }
@@ -169,8 +170,8 @@ impl From<AuditRecord> for Act {
 }
 
 /// The names of roles.
-pub(crate) fn show_roles(roles: Roles) -> Vec<&'static str> {
-    roles.iter().map(muster_model::Role::as_str).collect()
+pub(crate) fn show_roles(roles: Roles) -> Vec<Cow<'static, str>> {
+    roles.iter().map(|role| role.as_str().into()).collect()
 }
 
 /// ISO 8601 in UTC with microseconds, as contract P has it.

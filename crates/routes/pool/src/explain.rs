@@ -14,9 +14,9 @@ pub(crate) fn explain(job: PoolJobId, cause: PoolCause, now: Timestamp) -> Expla
         },
         now,
     );
-    let advice = muster_explain::advice(why.code).unwrap_or_default();
+    let advice = muster_explain::advice(&why.code).unwrap_or_default();
     let explanation = format!("{} {advice}", why.sentence);
-    Explained { job_id: job.0, cause: word, code: why.code, rule: why.rule, explanation }
+    Explained { job_id: job.0, cause: word.into(), code: why.code, rule: why.rule, explanation }
 }
 
 /// Beside its job a cause needs not say what it is about.
@@ -56,8 +56,8 @@ mod tests {
             ),
         ] {
             let explained = explain(PoolJobId(7), cause.clone(), Timestamp(0));
-            assert_eq!((explained.job_id, explained.cause), (7, word));
-            assert_eq!((explained.rule, explained.code), cause.rule_and_code());
+            assert_eq!((explained.job_id, &*explained.cause), (7, word));
+            assert_eq!((&*explained.rule, &*explained.code), cause.rule_and_code());
             assert!(
                 explained.explanation.contains(part) && explained.explanation.ends_with('.'),
                 "{explained:?}"

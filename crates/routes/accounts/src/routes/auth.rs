@@ -119,7 +119,7 @@ fn accountable(roles: Roles, actor: Actor) -> Option<Actor> {
 fn token(http: &HttpState, accounts: &Accounts, login: &LoginRecord) -> Json<Token> {
     Json(Token {
         access_token: http.token_of(login),
-        token_type: "bearer",
+        token_type: "bearer".into(),
         expires_in: accounts.settings.token_ttl.0.div_euclid(1000),
     })
 }

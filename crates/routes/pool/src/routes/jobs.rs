@@ -83,7 +83,7 @@ async fn batch(
         apart(bytes.len(), move || BatchRequest::parse(&bytes, client.id, payload_max)).await??;
     let taken = submit(&http, None, submission, &headers).await?;
     let ids = taken.first.0..taken.first.0.saturating_add(u64::from(taken.count));
-    let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued }).collect();
+    let jobs = ids.map(|id| BatchItem { id, status: PoolJobStatus::Queued.as_str().into() }).collect();
     Ok((StatusCode::CREATED, Json(BatchAnswer { jobs })))
 }
 

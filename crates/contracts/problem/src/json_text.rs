@@ -1,15 +1,18 @@
 //! JSON that is passed on without being read.
 
-use muster_problem::schema::{any, schema};
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use crate::schema::{any, schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use std::{borrow::Cow, sync::Arc};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{RefOr, Schema},
 };
 
-/// A JSON text, written out letter by letter; cheap to clone.
+/// A JSON text, read and written letter by letter; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct JsonText(Arc<RawValue>);
 
@@ -55,6 +58,18 @@ impl Serialize for JsonText {
     }
 }
 
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(from).map(Self::from)
+    }
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        to_raw_value(value).expect("a value has only text keys").into()
+    }
+}
+
 impl PartialSchema for JsonText {
     fn schema() -> RefOr<Schema> {
         schema(any())
@@ -64,5 +79,21 @@ impl PartialSchema for JsonText {
 impl ToSchema for JsonText {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("AnyJson")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// S3, Q1: a text is passed on letter by letter; it can also be read from a document in memory.
+    #[test]
+    fn a_text_is_passed_on_as_it_came() {
+        let text = r#"{"b": 1.50, "a":[ 99999999999999999999999 ]}"#;
+        let read: JsonText = serde_json::from_str(text).unwrap();
+        assert_eq!((read.as_str(), serde_json::to_string(&read).unwrap().as_str()), (text, text));
+        assert_eq!(JsonText::deserialize(&json!({"a": 1})).unwrap(), JsonText::from(&json!({"a": 1})));
+        assert!(JsonText::new("{").is_err());
     }
 }
