@@ -12,6 +12,10 @@ use super::{
 use muster_worker_kit::http::{Manner, Servers, Unanswered, below, root_cause};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::{Map, Value};
 use std::{
     io,
@@ -87,40 +91,64 @@ impl Client {
     }
 
     /// Asks for something. `path` is given in pieces, so that no name can lead elsewhere.
-    pub(crate) async fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, ClientError> {
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<T, ClientError> {
         let asked = ClientRequest { query, ..ClientRequest::new(Method::GET, path) };
         self.send(REPEATABLE, asked).await
     }
 
     /// Has something done.
-    pub(crate) async fn post(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.post_text(path, body.to_string(), None).await
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.submit(path, body, None).await
+    }
+
+    /// As [`Self::post`]; with a key, recognised by the server when it is repeated.
+    pub(crate) async fn submit<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let manner = if key.is_some() { REPEATABLE } else { ONCE };
+        self.send(manner, ClientRequest { key, ..ClientRequest::new(Method::POST, path).with_body(body) })
+            .await
     }
 
     /// As [`Self::post`] of nothing but the wish; why stands in the audit log.
-    pub(crate) async fn order(&self, path: &[&str], reason: &Reason) -> Result<Value, ClientError> {
+    pub(crate) async fn order<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        reason: &Reason,
+    ) -> Result<T, ClientError> {
         self.order_with(path, &Value::Object(Map::new()), reason).await
     }
 
     /// As [`Self::post`], with a reason for the audit log.
-    pub(crate) async fn order_with(
+    pub(crate) async fn order_with<T: DeserializeOwned>(
         &self,
         path: &[&str],
-        body: &Value,
+        body: &impl Serialize,
         reason: &Reason,
-    ) -> Result<Value, ClientError> {
-        let asked = ClientRequest::new(Method::POST, path).with_body(body.to_string());
+    ) -> Result<T, ClientError> {
+        let asked = ClientRequest::new(Method::POST, path).with_body(body);
         self.send(ONCE, ClientRequest { reason: reason.text(), ..asked }).await
     }
 
-    /// As [`Self::post_once`], with a reason for the audit log.
-    pub(crate) async fn order_once(
+    /// As [`Self::submit`], with a reason for the audit log.
+    pub(crate) async fn order_once<T: DeserializeOwned>(
         &self,
         path: &[&str],
-        body: &Value,
+        body: &impl Serialize,
         order: Order<'_>,
-    ) -> Result<Value, ClientError> {
-        let asked = ClientRequest::new(Method::POST, path).with_body(body.to_string());
+    ) -> Result<T, ClientError> {
+        let asked = ClientRequest::new(Method::POST, path).with_body(body);
         let asked = ClientRequest { key: Some(order.key), reason: order.reason.text(), ..asked };
         self.send(REPEATABLE, asked).await
     }
@@ -132,49 +160,29 @@ impl Client {
     }
 
     /// Has something changed.
-    pub(crate) async fn patch(&self, path: &[&str], body: &Value) -> Result<Value, ClientError> {
-        self.send(ONCE, ClientRequest::new(Method::PATCH, path).with_body(body.to_string())).await
+    pub(crate) async fn patch(&self, path: &[&str], body: &impl Serialize) -> Result<Value, ClientError> {
+        self.send(ONCE, ClientRequest::new(Method::PATCH, path).with_body(body)).await
     }
 
-    /// As [`Self::post`], recognised by the server when it is repeated.
-    pub(crate) async fn post_once(
+    /// Reads a list page by page, up to `limit` items.
+    pub(crate) async fn list<T: DeserializeOwned>(
         &self,
-        path: &[&str],
-        body: &Value,
-        key: &str,
-    ) -> Result<Value, ClientError> {
-        self.post_text(path, body.to_string(), Some(key)).await
-    }
-
-    /// Sends JSON as it is; with a key, recognised by the server when it is repeated.
-    pub(crate) async fn post_text(
-        &self,
-        path: &[&str],
-        body: String,
-        key: Option<&str>,
-    ) -> Result<Value, ClientError> {
-        let manner = if key.is_some() { REPEATABLE } else { ONCE };
-        let asked = ClientRequest::new(Method::POST, path).with_body(body);
-        self.send(manner, ClientRequest { key, ..asked }).await
-    }
-
-    /// Reads a list page by page, up to `limit` items, into one document `{name: […]}`.
-    pub(crate) async fn list(&self, listing: Listing<'_>) -> Result<Value, ClientError> {
+        listing: Listing<'_>,
+    ) -> Result<Vec<T>, ClientError> {
         let mut items = Vec::new();
         let mut after: Option<String> = None;
         loop {
             let mut page_query = listing.query.clone();
             page_query.push(("limit", (listing.limit - items.len()).min(PAGE_MAX).to_string()));
             page_query.extend(after.take().map(|after| ("after", after)));
-            let mut page = self.get(listing.path, &page_query).await?;
-            if let Some(Value::Array(more)) = page.get_mut(listing.name).map(Value::take) {
-                items.extend(more);
+            let mut page: Value = self.get(listing.path, &page_query).await?;
+            if let Some(more) = page.get_mut(listing.name).map(Value::take) {
+                let more: Result<Vec<T>, _> = serde_json::from_value(more);
+                items.extend(more.map_err(|error| self.not_ours(&error.to_string()))?);
             }
             after = page.get("next").and_then(Value::as_str).map(str::to_owned);
             if after.is_none() || items.len() >= listing.limit {
-                return Ok(Value::Object(
-                    [(listing.name.to_owned(), Value::Array(items))].into_iter().collect(),
-                ));
+                return Ok(items);
             }
         }
     }
@@ -189,7 +197,7 @@ impl Client {
         let mut response = self.answer(manner, ClientRequest::new(Method::GET, path)).await?;
         if !response.status().is_success() {
             return Err(self
-                .read(response)
+                .read::<Value>(response)
                 .await
                 .err()
                 .map_or_else(|| Failure::Usage("the server sent no file".to_owned()), Into::into));
@@ -208,7 +216,11 @@ impl Client {
         }
     }
 
-    async fn send(&self, manner: Manner, asked: ClientRequest<'_>) -> Result<Value, ClientError> {
+    async fn send<T: DeserializeOwned>(
+        &self,
+        manner: Manner,
+        asked: ClientRequest<'_>,
+    ) -> Result<T, ClientError> {
         self.read(self.answer(manner, asked).await?).await
     }
 
@@ -272,8 +284,8 @@ impl Client {
         }
         let asked = ClientRequest::new(Method::POST, &["auth", "refresh"]);
         match self.read(self.ask(ONCE, &asked, Some(&kept.token)).await?).await {
-            Ok(answer) => {
-                let login = Login::begun(&kept.user, &answer).ok_or_else(|| self.not_ours("no token"))?;
+            Ok(token) => {
+                let login = Login::begun(&kept.user, token);
                 file.exchange(&kept, Some(&login), &lock)?;
                 Ok(login)
             }
@@ -287,21 +299,21 @@ impl Client {
         self.access.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn read(&self, response: Response) -> Result<Value, ClientError> {
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, ClientError> {
         let status = response.status();
         let body = response.bytes().await.map_err(|error| self.unreachable(root_cause(&error)))?;
-        if status.is_success() && body.is_empty() {
-            return Ok(Value::Null);
+        let not_ours = |error| self.not_ours(&format!("{status}, {error}"));
+        if status.is_success() {
+            let body: &[u8] = if body.is_empty() { b"null" } else { &body };
+            return serde_json::from_slice(body).map_err(not_ours);
         }
-        let body: Result<Value, _> = serde_json::from_slice(&body);
-        match body {
-            Ok(body) if status.is_success() => Ok(body),
+        match serde_json::from_slice::<Value>(&body) {
             Ok(body) if status == StatusCode::UNAUTHORIZED && is_wrong_password(&body) => {
                 Err(refused(status, &body))
             }
             _ if status == StatusCode::UNAUTHORIZED => Err(self.unauthorized()),
             Ok(body) => Err(refused(status, &body)),
-            Err(error) => Err(self.not_ours(&format!("{status}, {error}"))),
+            Err(error) => Err(not_ours(error)),
         }
     }
 
@@ -332,6 +344,21 @@ pub(crate) struct Listing<'a> {
     pub(crate) name: &'a str,
     pub(crate) query: Vec<(&'a str, String)>,
     pub(crate) limit: usize,
+}
+
+/// A response in two forms: as it came, so that what is printed lacks nothing, and as the contract reads it.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    pub(crate) raw: Value,
+    pub(crate) read: T,
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Answer<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = Value::deserialize(from)?;
+        let read = T::deserialize(&raw).map_err(D::Error::custom)?;
+        Ok(Self { raw, read })
+    }
 }
 
 /// Then another token would not help (P1).
@@ -370,8 +397,8 @@ impl<'a> ClientRequest<'a> {
         Self { method, path, query: &[], body: None, key: None, reason: None }
     }
 
-    fn with_body(self, body: String) -> Self {
-        Self { body: Some(body), ..self }
+    fn with_body(self, body: &impl Serialize) -> Self {
+        Self { body: Some(serde_json::to_string(body).expect("a body has only text keys")), ..self }
     }
 
     fn request(&self, http: &reqwest::Client, server: &Url) -> RequestBuilder {
@@ -429,7 +456,7 @@ pub(crate) mod tests {
 
     async fn exit_after(problem: Problem) -> Exit {
         let router = Router::new().fallback(move || async move { problem.into_response() });
-        client(router).await.get(&["x"], &[]).await.unwrap_err().exit()
+        client(router).await.get::<Value>(&["x"], &[]).await.unwrap_err().exit()
     }
 
     /// I4: each kind of refusal has its exit code.
@@ -446,7 +473,7 @@ pub(crate) mod tests {
     /// I4: a server that is not there is 3.
     #[tokio::test]
     async fn no_server_is_unreachable() {
-        let error = Client::new(at("http://127.0.0.1:1"), None).get(&[], &[]).await.unwrap_err();
+        let error = Client::new(at("http://127.0.0.1:1"), None).get::<Value>(&[], &[]).await.unwrap_err();
         assert_eq!(error.exit(), Exit::Unreachable);
         assert!(error.to_string().contains("muster serve"));
     }
@@ -476,22 +503,26 @@ pub(crate) mod tests {
         let file = LoginFile::find(&move |name: &str| (name == "HOME").then(|| home_text.clone())).unwrap();
         let url = serve(refreshing()).await;
         let server = at(&url);
-        let answered = json!({"access_token": "old", "expires_in": 900});
-        let fresh = Login::begun("ann", &answered).unwrap();
+        let answered = json!({"access_token": "old", "token_type": "bearer", "expires_in": 900});
+        let fresh = Login::begun("ann", serde_json::from_value(answered).unwrap());
         let ageing = Login { expires_at: fresh.expires_at - 800, ..fresh.clone() };
         file.keep(&server, &ageing, &file.lock().unwrap()).unwrap();
         let logged_in = |login: Login| Client::showing(at(&url), Access::Login(login, file.clone()));
-        assert_eq!(logged_in(fresh.clone()).get(&["x"], &[]).await.unwrap(), "Bearer old", "long enough");
+        assert_eq!(
+            logged_in(fresh.clone()).get::<String>(&["x"], &[]).await.unwrap(),
+            "Bearer old",
+            "long enough"
+        );
         let (one, two) = (logged_in(ageing.clone()), logged_in(ageing));
         for client in [&one, &one, &two] {
-            assert_eq!(client.get(&["x"], &[]).await.unwrap(), "Bearer new");
+            assert_eq!(client.get::<String>(&["x"], &[]).await.unwrap(), "Bearer new");
         }
         assert!(
             matches!(file.read(&server), Ok(StoredLogin::Login(kept)) if kept.token == "new" && !kept.is_ageing())
         );
         let over = Login { expires_at: fresh.expires_at - 900, ..fresh };
         file.keep(&server, &over, &file.lock().unwrap()).unwrap();
-        let error = logged_in(over).get(&["x"], &[]).await.unwrap_err();
+        let error = logged_in(over).get::<Value>(&["x"], &[]).await.unwrap_err();
         assert_eq!((error.exit(), error.to_string().contains("muster login")), (Exit::Refused, true));
     }
 
@@ -507,7 +538,7 @@ pub(crate) mod tests {
         };
         let client = client(Router::new().route("/api/runs", get(page))).await;
         let listing = Listing { path: &["api", "runs"], name: "runs", query: Vec::new(), limit: 100 };
-        assert_eq!(client.list(listing).await.unwrap(), json!({"runs": [1, 2, 3]}));
+        assert_eq!(client.list::<u64>(listing).await.unwrap(), [1, 2, 3]);
         let asked =
             ClientRequest::new(Method::GET, &["api", "a/../b"]).request(&client.http, client.servers.first());
         assert_eq!(asked.build().unwrap().url().path(), "/api/a%2F..%2Fb");
@@ -525,7 +556,7 @@ pub(crate) mod tests {
         for first in ["http://127.0.0.1:1".to_owned(), serve(follower).await] {
             let servers = format!("{first},{}", serve(leader()).await);
             assert_eq!(
-                Client::new(at(&servers), None).post(&["x"], &json!({})).await.unwrap(),
+                Client::new(at(&servers), None).post::<String>(&["x"], &json!({})).await.unwrap(),
                 "done",
                 "{first}"
             );
@@ -544,11 +575,15 @@ pub(crate) mod tests {
             }
         });
         let client = || Client::new(at(&servers), None);
-        assert_eq!(client().get(&["x"], &[]).await.unwrap(), "done");
-        assert_eq!(client().post_once(&["x"], &json!({}), "key").await.unwrap(), "done");
+        assert_eq!(client().get::<String>(&["x"], &[]).await.unwrap(), "done");
+        assert_eq!(client().submit::<String>(&["x"], &json!({}), Some("key")).await.unwrap(), "done");
         let alone = client();
-        assert_eq!(alone.post(&["x"], &json!({})).await.unwrap_err().exit(), Exit::Unreachable);
-        assert_eq!(alone.post(&["x"], &json!({})).await.unwrap(), "done", "the next one goes elsewhere");
+        assert_eq!(alone.post::<String>(&["x"], &json!({})).await.unwrap_err().exit(), Exit::Unreachable);
+        assert_eq!(
+            alone.post::<String>(&["x"], &json!({})).await.unwrap(),
+            "done",
+            "the next one goes elsewhere"
+        );
         cutting.abort();
     }
 
@@ -562,7 +597,10 @@ pub(crate) mod tests {
         let client = client(Router::new().route("/x", post(told).delete(told))).await;
         let reason = Reason::because("기기 100%");
         let encoded = json!("%EA%B8%B0%EA%B8%B0%20100%25");
-        assert_eq!(client.order(&["x"], &reason).await.unwrap(), json!({"reason": encoded, "type": "json"}));
+        assert_eq!(
+            client.order::<Value>(&["x"], &reason).await.unwrap(),
+            json!({"reason": encoded, "type": "json"})
+        );
         assert_eq!(client.delete(&["x"], &reason).await.unwrap(), json!({"reason": encoded, "type": null}));
         assert_eq!(client.delete(&["x"], &Reason::default()).await.unwrap()["reason"], json!(null));
     }

@@ -4,6 +4,7 @@
 //! that a command that names one of them finds it, and an exchanged token is exchanged wherever it stands.
 
 use crate::failure::Exit;
+use muster_accounts::wire::Token;
 use muster_coordinator::{Clock, SystemClock};
 use muster_worker_kit::http::Servers;
 use serde::{Deserialize, Serialize};
@@ -69,10 +70,9 @@ impl LoginFileError {
 
 impl Login {
     /// Reads the response to a login or a refresh.
-    pub(crate) fn begun(user: &str, answer: &serde_json::Value) -> Option<Self> {
-        let lifetime = answer.get("expires_in")?.as_i64()?;
-        let token = answer.get("access_token")?.as_str()?.to_owned();
-        Some(Self { user: user.to_owned(), token, expires_at: now_s() + lifetime, lifetime })
+    pub(crate) fn begun(user: &str, answer: Token) -> Self {
+        let Token { access_token: token, expires_in: lifetime, .. } = answer;
+        Self { user: user.to_owned(), token, expires_at: now_s() + lifetime, lifetime }
     }
 
     /// True if it has expired.

@@ -1,7 +1,9 @@
 //! HTTP clients, with TLS where the address asks for it, and what answers have in common.
 
+mod events;
 mod servers;
 
+pub use events::{EventLines, StreamEvent};
 pub use servers::{Manner, NotAServer, Servers, Unanswered};
 
 use reqwest::{

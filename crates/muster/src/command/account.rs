@@ -4,13 +4,14 @@
 
 use super::client_command::{Action, Conversation, Limit, Noun, block_on};
 use crate::{
-    client::{Client, ClientError, Listing},
+    client::{Answer, Client, ClientError, Listing},
     failure::{Exit, Failure},
     login_file::{self, LoginFile, StoredLogin},
     output,
     reach::{self, Reach, Reason},
 };
 use clap::{Args, Subcommand};
+use muster_accounts::wire::NewApiKey;
 use muster_model::Role;
 use muster_worker_kit::http::Servers;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -45,8 +46,8 @@ impl Login {
         };
         let password = read_password(self.password_stdin, "password")?;
         let form = json!({"grant_type": "password", "username": user, "password": password});
-        let answer = block_on(client.post(&["auth", "login"], &form))??;
-        let login = login_file::Login::begun(&user, &answer).ok_or_else(|| client.not_ours("no token"))?;
+        let token = block_on(client.post(&["auth", "login"], &form))??;
+        let login = login_file::Login::begun(&user, token);
         let expires_in = login.lifetime;
         file.keep(client.servers(), &login, &file.lock()?)?;
         let path = file.path().display();
@@ -71,7 +72,7 @@ impl Logout {
             return Ok(Exit::Fine);
         };
         let client = Client::new(servers, Some(login.token.clone()));
-        match block_on(client.post(&["auth", "logout"], &Value::Null))? {
+        match block_on(client.post::<Value>(&["auth", "logout"], &()))? {
             // It was over already.
             Ok(_) | Err(ClientError::Unauthorized) => {}
             Err(error) => return Err(error.into()),
@@ -139,7 +140,7 @@ impl Action for UserAction {
                 let roles: Vec<_> = role.into_iter().map(Role::as_str).collect();
                 let password = choose_password(password_stdin)?;
                 let user = json!({"username": name, "password": password, "roles": roles});
-                let answer = talk.client.post(&["users"], &user).await?;
+                let answer: Value = talk.client.post(&["users"], &user).await?;
                 return Ok(talk.confirm(&answer, format_args!("{name}: added")));
             }
             Self::List(Limit { limit }) => {
@@ -201,14 +202,14 @@ impl Action for KeyAction {
 
 async fn add_key(talk: &Conversation, name: &str, scope: &[Role]) -> Result<(), Failure> {
     let scopes: Vec<_> = scope.iter().map(|role| role.as_str()).collect();
-    let scopes = if scopes.is_empty() { Value::Null } else { json!(scopes) };
-    let answer = talk.client.post(&["api-keys"], &json!({"name": name, "scopes": scopes})).await?;
-    match answer.get("key").and_then(Value::as_str) {
-        Some(key) if !talk.json => {
-            eprintln!("key {} is shown this once:", answer["id"]);
-            output::line(key);
-        }
-        _ => output::document(&answer),
+    let scopes = Some(scopes).filter(|scopes| !scopes.is_empty());
+    let answer: Answer<NewApiKey> =
+        talk.client.post(&["api-keys"], &json!({"name": name, "scopes": scopes})).await?;
+    if talk.json {
+        output::document(&answer.raw);
+    } else {
+        eprintln!("key {} is shown this once:", answer.read.id);
+        output::line(&answer.read.key);
     }
     Ok(())
 }

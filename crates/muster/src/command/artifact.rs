@@ -2,11 +2,12 @@
 
 use super::client_command::{Action, Conversation, Limit, Noun};
 use crate::{
-    client::{Client, Listing},
+    client::{Answer, Client, Listing},
     failure::{Exit, Failure},
     output,
 };
 use clap::{ArgGroup, Subcommand};
+use muster_contract_nodes::ArtifactLink;
 use serde_json::json;
 use std::{
     fs::File,
@@ -96,14 +97,14 @@ async fn to_file(talk: &Conversation, path: &str, file: &Path) -> Result<Exit, F
 
 /// Prints the link alone on stdout, so that a script can use it; the rest is for people.
 async fn link(talk: &Conversation, path: &str) -> Result<Exit, Failure> {
-    let link = talk.client.get(&pieces_of(path), &[("link", "true".to_owned())]).await?;
+    let query = [("link", "true".to_owned())];
+    let link: Answer<ArtifactLink> = talk.client.get(&pieces_of(path), &query).await?;
     if talk.json {
-        output::document(&link);
+        output::document(&link.raw);
         return Ok(Exit::Fine);
     }
-    let url = link["public_url"].as_str();
-    output::line(url.ok_or_else(|| talk.client.not_ours("no public_url in the answer"))?);
-    match link["expires_at"].as_i64() {
+    output::line(&link.read.public_url);
+    match link.read.expires_at {
         Some(at) => eprintln!("opens without a token until {}", output::moment(at)),
         None => eprintln!("needs an operator's token: the server has artifacts.public_url_days = 0"),
     }

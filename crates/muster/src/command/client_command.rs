@@ -7,8 +7,8 @@ use crate::{
     output,
     reach::{Reach, Reason},
 };
-use clap::{Args, Subcommand};
-use serde_json::Value;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
 use std::fmt::Display;
 
 /// A noun of the command line with one of its actions.
@@ -57,7 +57,8 @@ impl Conversation {
     /// Prints a list.
     pub(super) async fn list(&self, listing: Listing<'_>, columns: &[&str]) -> Result<Exit, Failure> {
         let name = listing.name;
-        output::listing(&self.client.list(listing).await?, name, columns, self.json);
+        let rows: Vec<Value> = self.client.list(listing).await?;
+        output::listing(&json!({ name: rows }), name, columns, self.json);
         Ok(Exit::Fine)
     }
 
@@ -115,6 +116,11 @@ pub(super) fn given<const N: usize>(
     filters: [(&'static str, Option<String>); N],
 ) -> Vec<(&'static str, String)> {
     filters.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+/// The word of a choice on the command line, which is the contract's.
+pub(super) fn word_of(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().expect("no choice is hidden").get_name().to_owned()
 }
 
 /// Reads JSON from an argument: the text itself, or `@FILE`.

@@ -97,7 +97,7 @@ pub(super) fn explain(home: &Path, id: &str, json: bool) -> Result<Exit, Failure
     let unknown = || Failure::NotFound(format!("no task or event of this court is called {id:?}"));
     let id = Id::parse(id).map_err(|_| unknown())?;
     let why = doctor::why(&folder, &court, &id, Clock.now())?.ok_or_else(unknown)?;
-    super::explain::print(&serde_json::to_value(why).expect("an explanation is plain JSON"), json);
+    super::explain::print(&document(&why), [&why.sentence, &why.rule], json);
     Ok(Exit::Fine)
 }
 

@@ -1,13 +1,18 @@
 //! `muster explain KIND ID`: why is this not running (Q16).
 
-use super::{client_command::converse, court};
+use super::{
+    client_command::{Conversation, converse, word_of},
+    court,
+};
 use crate::{
-    client::{Client, ClientError},
+    client::{Answer, ClientError},
     failure::{Exit, Failure},
     output,
     reach::Reach,
 };
 use clap::{Args, ValueEnum};
+use muster_contract_pool::Explained;
+use muster_explain::Why;
 use reqwest::StatusCode;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -53,38 +58,34 @@ impl Explain {
         match (&self.court, self.kind) {
             (Some(home), Kind::CourtTask) => court::explain(home, &self.id, self.reach.json),
             (Some(_), _) => Err(Failure::Usage("--court is for `muster explain court_task`".to_owned())),
-            (None, _) => converse(&self.reach, async |talk| {
-                print(&self.ask(&talk.client).await?, talk.json);
-                Ok(Exit::Fine)
-            }),
+            (None, _) => converse(&self.reach, async |talk| self.ask(talk).await),
         }
     }
 
     /// Clients of the pool may not ask about everything, but about their own jobs (P13).
-    async fn ask(&self, client: &Client) -> Result<Value, ClientError> {
-        let kind = self.kind.to_possible_value().expect("no kind is hidden");
-        match client.get(&["api", "explain", kind.get_name(), &self.id], &[]).await {
+    async fn ask(&self, talk: &Conversation) -> Result<Exit, Failure> {
+        let path = ["api", "explain", &word_of(self.kind), &self.id];
+        match talk.client.get::<Answer<Why>>(&path, &[]).await {
             Err(ClientError::Refused { status: StatusCode::FORBIDDEN, .. }) if self.kind == Kind::Job => {
-                client.get(&["jobs", &self.id, "explain"], &[]).await
+                let why: Answer<Explained> = talk.client.get(&["jobs", &self.id, "explain"], &[]).await?;
+                print(&why.raw, [&why.read.explanation, &why.read.rule], talk.json);
             }
-            answered => answered,
+            answered => {
+                let why = answered?;
+                print(&why.raw, [&why.read.sentence, &why.read.rule], talk.json);
+            }
         }
+        Ok(Exit::Fine)
     }
 }
 
 /// Prints an explanation: the sentence and its rule, or all of it.
-pub(super) fn print(why: &Value, json: bool) {
-    let sentence = ["sentence", "explanation"].iter().find_map(|key| why.get(key)?.as_str());
-    match sentence {
-        Some(sentence) if !json => output::line(&with_rule(sentence, why)),
-        _ => output::document(why),
+pub(super) fn print(why: &Value, [sentence, rule]: [&str; 2], json: bool) {
+    if json {
+        return output::document(why);
     }
-}
-
-fn with_rule(sentence: &str, why: &Value) -> String {
-    let rule = why.get("rule").and_then(Value::as_str).unwrap_or_default();
     let sentence = sentence.replace(char::is_control, "\u{fffd}");
-    if rule.is_empty() { sentence } else { format!("{sentence} ({rule})") }
+    output::line(&if rule.is_empty() { sentence } else { format!("{sentence} ({rule})") });
 }
 
 #[cfg(test)]

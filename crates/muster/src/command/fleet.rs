@@ -3,12 +3,16 @@
 
 use super::client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given};
 use crate::{
-    client::Listing,
+    client::{Answer, Listing},
     failure::{Exit, Failure},
     output,
 };
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use muster_contract_operations::{DeviceReturn, NewSecret};
+use muster_contract_pool as pool;
+use muster_contract_simulation as simulation;
+use serde::Serialize;
+use serde_json::Value;
 
 pub(crate) type Device = Noun<DeviceAction>;
 pub(crate) type Node = Noun<NodeAction>;
@@ -47,7 +51,7 @@ impl Action for DeviceAction {
             }
             Self::Return { id, note } => {
                 let path = ["api", "devices", &id, "return"];
-                let answer = talk.client.post(&path, &json!({"note": note})).await?;
+                let answer: Value = talk.client.post(&path, &DeviceReturn { note }).await?;
                 Ok(talk.confirm(&answer, format_args!("{id} is back in service")))
             }
         }
@@ -76,10 +80,11 @@ impl Action for NodeAction {
             Self::Drain(node) => change_node(talk, &node, "drain").await,
             Self::Resume(node) => change_node(talk, &node, "resume").await,
             Self::Secret(IdAndReason { id, reason }) => {
-                let answer = talk.client.order(&["api", "nodes", &id, "secret"], &reason).await?;
-                match answer.get("secret").and_then(Value::as_str) {
-                    Some(secret) if !talk.json => output::line(secret),
-                    _ => output::document(&answer),
+                let answer: Answer<NewSecret> =
+                    talk.client.order(&["api", "nodes", &id, "secret"], &reason).await?;
+                match talk.json {
+                    true => output::document(&answer.raw),
+                    false => output::line(&answer.read.secret),
                 }
                 Ok(Exit::Fine)
             }
@@ -89,7 +94,7 @@ impl Action for NodeAction {
 
 async fn change_node(talk: &Conversation, node: &IdAndReason, verb: &str) -> Result<Exit, Failure> {
     let IdAndReason { id, reason } = node;
-    let answer = talk.client.order(&["api", "nodes", id, verb], reason).await?;
+    let answer: Value = talk.client.order(&["api", "nodes", id, verb], reason).await?;
     Ok(talk.confirm(&answer, format_args!("{id}: {verb} done")))
 }
 
@@ -152,6 +157,13 @@ pub(crate) struct PoolWorker {
     reason: String,
 }
 
+impl PoolWorker {
+    async fn judge(self, talk: &Conversation, verb: &str) -> Result<Exit, Failure> {
+        let body = pool::ReasonRequest { reason: self.reason.into() };
+        judge(talk, &["workers"], [&self.id.to_string(), verb], &body).await
+    }
+}
+
 impl Action for WorkerAction {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         match self {
@@ -163,14 +175,14 @@ impl Action for WorkerAction {
                 talk.list(Listing { path, name: "workers", query: Vec::new(), limit }, columns).await
             }
             Self::Show(Id { id }) => show_worker(talk, &id).await,
-            Self::Approve { id, reason } => judge(talk, &SIMULATION, [&id, "approve"], &reason).await,
-            Self::Quarantine { id, reason } => judge(talk, &SIMULATION, [&id, "quarantine"], &reason).await,
-            Self::Ban(PoolWorker { id, reason }) => {
-                judge(talk, &POOL, [&id.to_string(), "ban"], &reason).await
+            Self::Approve { id, reason } => {
+                judge(talk, &SIMULATION, [&id, "approve"], &simulation::ReasonRequest { reason }).await
             }
-            Self::Unban(PoolWorker { id, reason }) => {
-                judge(talk, &POOL, [&id.to_string(), "unban"], &reason).await
+            Self::Quarantine { id, reason } => {
+                judge(talk, &SIMULATION, [&id, "quarantine"], &simulation::ReasonRequest { reason }).await
             }
+            Self::Ban(worker) => worker.judge(talk, "ban").await,
+            Self::Unban(worker) => worker.judge(talk, "unban").await,
             Self::Remove(IdAndReason { id, reason }) => {
                 let answer = talk.client.delete(&["api", "v1", "workers", &id], &reason).await?;
                 Ok(talk.confirm(&answer, format_args!("{id}: remove done")))
@@ -180,7 +192,7 @@ impl Action for WorkerAction {
 }
 
 async fn show_worker(talk: &Conversation, id: &str) -> Result<Exit, Failure> {
-    let mut worker = talk.client.get(&["api", "v1", "workers", id], &[]).await?;
+    let mut worker: Value = talk.client.get(&["api", "v1", "workers", id], &[]).await?;
     let members = worker.as_object_mut().filter(|_| !talk.json);
     let transitions = members.and_then(|members| members.remove("transitions"));
     talk.print(&worker);
@@ -194,15 +206,14 @@ async fn judge(
     talk: &Conversation,
     route: &[&str],
     [id, verb]: [&str; 2],
-    reason: &str,
+    body: &impl Serialize,
 ) -> Result<Exit, Failure> {
-    let answer = talk.client.post(&[route, &[id, verb]].concat(), &json!({ "reason": reason })).await?;
+    let answer: Value = talk.client.post(&[route, &[id, verb]].concat(), body).await?;
     Ok(talk.confirm(&answer, format_args!("{id}: {verb} done")))
 }
 
 const SIMULATION: [&str; 3] = ["api", "v1", "workers"];
 const SIMULATION_COLUMNS: [&str; 6] =
     ["workerId", "state", "role", "lastHeartbeat", "currentTask", "capabilities"];
-const POOL: [&str; 1] = ["workers"];
 const POOL_COLUMNS: [&str; 8] =
     ["id", "name", "owner_user_id", "status", "region", "reputation", "dissents", "last_seen_at"];

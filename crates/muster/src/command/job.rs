@@ -2,17 +2,18 @@
 
 use super::{
     client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, text_argument},
-    watch::{Reporting, WatchedWork, status_of},
+    watch::{Reporting, WatchedWork},
 };
 use crate::{
-    client::{Listing, Order},
+    client::{Answer, Listing, Order},
     failure::{Exit, Failure},
     output,
     reach::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use muster_contract_pool::{JobRequest, JsonText, to_bytes};
+use muster_contract_pool::{Job as JobView, JobRequest, JsonText};
+use muster_model::PoolJobStatus;
 use serde_json::{Value, json};
 
 pub(crate) type Job = Noun<JobAction>;
@@ -64,7 +65,7 @@ impl Action for JobAction {
             }
             Self::Retry { ids, reason } => retry(talk, &ids, &reason).await,
             Self::Receipt(Id { id }) => {
-                output::document(&talk.client.get(&["jobs", &id, "receipt"], &[]).await?);
+                output::document(&talk.client.get::<Value>(&["jobs", &id, "receipt"], &[]).await?);
                 Ok(Exit::Fine)
             }
         }
@@ -77,16 +78,17 @@ async fn retry(talk: &Conversation, ids: &[String], reason: &Reason) -> Result<E
     for id in ids {
         let key = format!("{:032x}", rand::random::<u128>());
         let order = Order { key: &key, reason };
-        let job = talk.client.order_once(&["jobs", id, "retry"], &json!({}), order).await;
+        let job: Result<Answer<JobView>, _> =
+            talk.client.order_once(&["jobs", id, "retry"], &json!({}), order).await;
         let job = job.inspect_err(|_| {
             if talk.json && !jobs.is_empty() {
                 output::document(&json!({"jobs": jobs}));
             }
         })?;
         if !talk.json {
-            output::line(&format!("job {id} is job {} now", job["id"]));
+            output::line(&format!("job {id} is job {} now", job.read.id));
         }
-        jobs.push(job);
+        jobs.push(job.raw);
     }
     if talk.json {
         output::document(&json!({"jobs": jobs}));
@@ -100,23 +102,22 @@ async fn watch(talk: &Conversation, id: &str, reporting: Reporting) -> Result<Ex
         template: "{spinner} {msg}",
         end_of: &end_of,
         show: draw,
-        print: output::object,
+        print: |answer, json| output::object(&answer.raw, json),
     };
     watched.until_ended(&talk.client, reporting).await
 }
 
 /// The exit code of a job that has ended (P13).
-fn end_of(job: &Value) -> Option<Exit> {
-    match status_of(job) {
-        "completed" => Some(Exit::Fine),
-        "failed" | "cancelled" => Some(Exit::Failed),
-        _ => None,
+fn end_of(job: &JobView) -> Option<Exit> {
+    match PoolJobStatus::from_word(&job.status)? {
+        PoolJobStatus::Completed => Some(Exit::Fine),
+        PoolJobStatus::Failed | PoolJobStatus::Cancelled => Some(Exit::Failed),
+        PoolJobStatus::Queued | PoolJobStatus::Running => None,
     }
 }
 
-fn draw(bar: &ProgressBar, job: &Value) {
-    let word = |name: &str| job.get(name).and_then(Value::as_str).unwrap_or_default();
-    bar.set_message(format!("{}: {}", word("status"), word("explanation")));
+fn draw(bar: &ProgressBar, job: &JobView) {
+    bar.set_message(format!("{}: {}", job.status, job.explanation.as_deref().unwrap_or_default()));
     bar.tick();
 }
 
@@ -155,18 +156,19 @@ pub(crate) struct Submit {
 
 impl Submit {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
-        let job = talk.client.post_text(&["jobs"], self.body()?, self.key.as_deref()).await?;
-        match job.get("id").and_then(Value::as_u64).filter(|_| self.wait) {
-            Some(id) => watch(talk, &id.to_string(), Reporting::once(talk.json)).await,
-            None => Ok(talk.print(&job)),
+        let job: Answer<JobView> =
+            talk.client.submit(&["jobs"], &self.request()?, self.key.as_deref()).await?;
+        match self.wait {
+            true => watch(talk, &job.read.id.to_string(), Reporting::once(talk.json)).await,
+            false => Ok(talk.print(&job.raw)),
         }
     }
 
     /// The submission as the contract has it. JSON that was given is not touched: its numbers may be longer than any of
     /// ours.
-    fn body(&self) -> Result<String, Failure> {
+    fn request(&self) -> Result<JobRequest, Failure> {
         let requires = self.requires.as_deref().map(|text| json_text("--requires", text)).transpose()?;
-        let request = JobRequest {
+        Ok(JobRequest {
             priority: self.priority,
             region: self.region.as_deref().map(Into::into),
             requires,
@@ -175,8 +177,7 @@ impl Submit {
             verify_output_hash: self.verify_output_hash,
             redundancy: self.redundancy,
             ..JobRequest::new(json_text("PAYLOAD", &self.payload)?)
-        };
-        Ok(String::from_utf8(to_bytes(&request)).expect("JSON is text"))
+        })
     }
 }
 
@@ -191,19 +192,23 @@ fn json_text(flag: &str, argument: &str) -> Result<JsonText, Failure> {
 mod tests {
     use super::*;
     use crate::command::tests::parse_flags;
+    use muster_contract_pool::golden;
 
     /// I4, P13: a job that failed or was cancelled ends with 1.
     #[test]
     fn the_end_of_a_job_is_the_exit_code() {
-        let end = |status: &str| end_of(&json!({"status": status}));
+        let end = |status: &str| {
+            let job = golden::JOB.replace("\"status\":\"completed\"", &format!("\"status\":\"{status}\""));
+            end_of(&serde_json::from_str(&job).unwrap())
+        };
         assert_eq!(end("completed"), Some(Exit::Fine));
         assert_eq!(["failed", "cancelled"].map(end), [Some(Exit::Failed); 2]);
-        assert_eq!(["queued", "running"].map(end), [None; 2]);
+        assert_eq!(["queued", "running", "resting"].map(end), [None; 3]);
     }
 
     fn body(arguments: &[&str]) -> Result<String, Failure> {
         let line = ["submit"].into_iter().chain(arguments.iter().copied());
-        parse_flags::<Submit>(line).unwrap().body()
+        parse_flags::<Submit>(line).unwrap().request().map(|job| serde_json::to_string(&job).unwrap())
     }
 
     /// P13: a submission has the names of the contract, and a payload goes out as it was given.

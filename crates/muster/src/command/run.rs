@@ -2,18 +2,21 @@
 
 use super::{
     client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
-    watch::{Reporting, WatchedWork, status_of},
+    watch::{Reporting, WatchedWork},
 };
 use crate::{
-    client::{Listing, Order},
+    client::{Answer, Listing, Order},
     failure::{Exit, Failure},
     output,
     reach::Reason,
 };
 use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
-use serde_json::{Map, Value, json};
-use std::str::FromStr;
+use muster_contract_operations::{
+    RetryRequest, RunDetail, RunRequest, RunState, Scope, SubmittedRun, Warning,
+};
+use serde_json::Value;
+use std::{collections::BTreeMap, str::FromStr};
 
 pub(crate) type Run = Noun<RunAction>;
 
@@ -65,7 +68,7 @@ impl Action for RunAction {
                 talk.order(&["api", "runs", &id, "cancel"], &reason).await
             }
             Self::Failures(Id { id }) => {
-                let failures = talk.client.get(&["api", "runs", &id, "failures"], &[]).await?;
+                let failures: Value = talk.client.get(&["api", "runs", &id, "failures"], &[]).await?;
                 output::listing(&failures, "failures", &["count", "error"], talk.json);
                 Ok(Exit::Fine)
             }
@@ -146,40 +149,35 @@ pub(super) struct RunFlags {
 
 impl RunFlags {
     /// The submission as the server takes it; what was not given is left to the server.
-    pub(crate) fn body(&self) -> Result<Value, Failure> {
-        let members = [
-            ("workflow_id", Some(json!(self.workflow))),
-            ("params", Some(json_argument("--params", &self.params)?)),
-            ("scope", self.scope()?),
-            ("queue", self.queue.as_ref().map(|queue| json!(queue))),
-            ("title", self.title.as_ref().map(|title| json!(title))),
-            ("timeoutMs", self.timeout_ms.map(|millis| json!(millis))),
-            ("max_attempts", self.max_attempts.map(|attempts| json!(attempts))),
-        ];
-        let given = members.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Ok(Value::Object(given.collect()))
+    pub(super) fn request(self) -> Result<RunRequest, Failure> {
+        Ok(RunRequest {
+            params: (&json_argument("--params", &self.params)?).into(),
+            scope: scope(self.pcs, self.devices, &self.label)?,
+            workflow_id: self.workflow,
+            queue: self.queue,
+            timeout_ms: self.timeout_ms,
+            max_attempts: self.max_attempts,
+            title: self.title,
+        })
     }
+}
 
-    fn scope(&self) -> Result<Option<Value>, Failure> {
-        if !self.pcs.is_empty() {
-            return Ok(Some(json!({"pcs": self.pcs})));
-        }
-        if !self.devices.is_empty() {
-            return Ok(Some(json!({"devices": self.devices})));
-        }
-        if self.label.is_empty() {
-            return Ok(None);
-        }
-        let mut labels = Map::new();
-        for label in &self.label {
-            let usage = || Failure::Usage(format!("--label must be KEY=VALUE, each key once, not {label}"));
-            let (key, value) = label.split_once('=').ok_or_else(usage)?;
-            if labels.insert(key.to_owned(), json!(value)).is_some() {
-                return Err(usage());
-            }
-        }
-        Ok(Some(json!({"labels": labels})))
+fn scope(pcs: Vec<String>, devices: Vec<String>, labels: &[String]) -> Result<Option<Scope>, Failure> {
+    if !pcs.is_empty() {
+        return Ok(Some(Scope::Pcs(pcs)));
     }
+    if !devices.is_empty() {
+        return Ok(Some(Scope::Devices(devices)));
+    }
+    let mut pairs = BTreeMap::new();
+    for label in labels {
+        let usage = || Failure::Usage(format!("--label must be KEY=VALUE, each key once, not {label}"));
+        let (key, value) = label.split_once('=').ok_or_else(usage)?;
+        if pairs.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(usage());
+        }
+    }
+    Ok(Some(pairs).filter(|pairs| !pairs.is_empty()).map(Scope::Labels))
 }
 
 /// Waits for a run to end, showing its progress on a terminal; then prints the run.
@@ -192,26 +190,26 @@ async fn watch(
     let watched = WatchedWork {
         path: &["api", "runs", id],
         template: "{wide_bar} {pos}/{len} {msg}",
-        end_of: &|run: &Value| end_of(run, allowed),
+        end_of: &|run| end_of(run, allowed),
         show: draw,
-        print: output::object,
+        print: |answer, json| output::object(&answer.raw, json),
     };
     watched.until_ended(&talk.client, reporting).await
 }
 
 /// The exit code of a run that has ended (Q7b); says on standard error what is missing.
-fn end_of(run: &Value, allowed: Option<AllowedFailures>) -> Option<Exit> {
+fn end_of(detail: &RunDetail, allowed: Option<AllowedFailures>) -> Option<Exit> {
+    let RunDetail { run, counts, .. } = detail;
     // A server of an earlier version has no outcome: then the status decides.
-    let outcome = run.get("outcome").and_then(Value::as_str).unwrap_or_else(|| status_of(run));
-    match outcome {
+    match if run.outcome.is_empty() { &*run.status } else { &*run.outcome } {
         "complete" | "success" => Some(Exit::Fine),
         "partial" => {
-            let (rows, completed) = (rows(run), count(run, "completed"));
+            let (rows, completed) = (counts.rows(), counts.completed);
             let missing = rows.saturating_sub(completed);
-            let id = run.get("run_id").and_then(Value::as_str).unwrap_or_default();
             eprintln!(
                 "partial: {completed} of {rows} devices completed, {missing} did not; \
-                 `muster run failures {id}` counts the reasons"
+                 `muster run failures {}` counts the reasons",
+                run.run_id
             );
             let is_allowed = allowed.is_some_and(|allowed| allowed.covers(missing, rows));
             Some(if is_allowed { Exit::Fine } else { Exit::Failed })
@@ -221,20 +219,11 @@ fn end_of(run: &Value, allowed: Option<AllowedFailures>) -> Option<Exit> {
     }
 }
 
-fn draw(bar: &ProgressBar, run: &Value) {
-    let ended = count(run, "completed") + count(run, "failed") + count(run, "cancelled");
-    bar.set_length(rows(run));
-    bar.set_position(ended);
-    let (status, running, failed) = (status_of(run), count(run, "running"), count(run, "failed"));
+fn draw(bar: &ProgressBar, RunDetail { run, counts, .. }: &RunDetail) {
+    bar.set_length(counts.rows());
+    bar.set_position(counts.ended());
+    let (status, running, failed) = (&run.status, counts.running, counts.failed);
     bar.set_message(format!("done; {status}, {running} running, {failed} failed"));
-}
-
-fn rows(run: &Value) -> u64 {
-    ["pending", "running", "completed", "failed", "cancelled"].map(|name| count(run, name)).iter().sum()
-}
-
-fn count(run: &Value, name: &str) -> u64 {
-    run.pointer(&format!("/counts/{name}")).and_then(Value::as_u64).unwrap_or(0)
 }
 
 #[derive(Debug, Args)]
@@ -255,9 +244,13 @@ pub(crate) struct Submit {
 impl Submit {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         let key = key_or_random(self.idempotency_key);
-        let mut run = talk.client.post_once(&["api", "runs"], &self.run.body()?, &key).await?;
-        warn(&mut run);
-        end(talk, &run, self.wait, self.allow_failures).await
+        let mut run: Answer<SubmittedRun> =
+            talk.client.submit(&["api", "runs"], &self.run.request()?, Some(&key)).await?;
+        warn(&run.read.warnings);
+        // The answer itself keeps its shape.
+        run.raw.as_object_mut().map(|run| run.remove("warnings"));
+        let wait = self.wait.then_some(run.read.state);
+        end(talk, &run.raw, wait, self.allow_failures).await
     }
 }
 
@@ -266,26 +259,23 @@ fn key_or_random(key: Option<String>) -> String {
     key.unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()))
 }
 
-/// Follows a submission: waits for the run, or prints it.
+/// Follows a submission: waits for the run that is to be awaited, or prints the answer.
 async fn end(
     talk: &Conversation,
-    run: &Value,
-    wait: bool,
+    answer: &Value,
+    awaited: Option<RunState>,
     allowed: Option<AllowedFailures>,
 ) -> Result<Exit, Failure> {
-    match run.get("run_id").and_then(Value::as_str).filter(|_| wait) {
-        Some(id) => watch(talk, id, Reporting::once(talk.json), allowed).await,
-        None => Ok(talk.print(run)),
+    match awaited {
+        Some(run) => watch(talk, &run.run_id, Reporting::once(talk.json), allowed).await,
+        None => Ok(talk.print(answer)),
     }
 }
 
-/// Tells on standard error what the run names and nobody knows; the answer itself keeps its shape.
-fn warn(run: &mut Value) {
-    let told = run.as_object_mut().and_then(|run| run.remove("warnings"));
-    for warning in told.as_ref().and_then(Value::as_array).into_iter().flatten() {
-        if let Some(message) = warning.get("message").and_then(Value::as_str) {
-            eprintln!("warning: {}", message.replace(char::is_control, "\u{fffd}"));
-        }
+/// Tells on standard error what the run names and nobody knows.
+fn warn(warnings: &[Warning]) {
+    for warning in warnings {
+        eprintln!("warning: {}", warning.message.replace(char::is_control, "\u{fffd}"));
     }
 }
 
@@ -317,12 +307,13 @@ pub(crate) struct Retry {
 
 impl Retry {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
-        let body = json!({"failure_reason": self.failure_reason, "title": self.title,
-            "return_to_service": self.return_to_service});
+        let Self { failure_reason, title, return_to_service, .. } = self;
+        let body = RetryRequest { failure_reason, title, return_to_service };
         let key = key_or_random(self.idempotency_key);
         let order = Order { key: &key, reason: &self.reason };
-        let run = talk.client.order_once(&["api", "runs", &self.id, "retry"], &body, order).await?;
-        end(talk, &run, self.wait, self.allow_failures).await
+        let run: Answer<RunState> =
+            talk.client.order_once(&["api", "runs", &self.id, "retry"], &body, order).await?;
+        end(talk, &run.raw, self.wait.then_some(run.read), self.allow_failures).await
     }
 }
 
@@ -347,7 +338,7 @@ mod tests {
 
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "--workflow", "w"].into_iter().chain(arguments.iter().copied());
-        parse_flags::<RunFlags>(line).unwrap().body()
+        parse_flags::<RunFlags>(line).unwrap().request().map(|run| serde_json::to_value(run).unwrap())
     }
 
     /// Q15: a submission has the names of the contract; what was not said is not sent.
@@ -384,10 +375,20 @@ mod tests {
         assert_eq!(body(&["--params", &argument]).unwrap()["params"], json!({"a": 1}));
     }
 
-    fn exit(outcome: &str, allowed: Option<&str>) -> Option<Exit> {
+    /// A run that has ended on 300 devices; a server of an earlier version has no outcome.
+    fn run(status: &str, outcome: Option<&str>) -> RunDetail {
         let counts = json!({"pending": 0, "running": 0, "completed": 297, "failed": 2, "cancelled": 1});
-        let run = json!({"status": "success", "outcome": outcome, "counts": counts});
-        end_of(&run, allowed.map(|text| text.parse().unwrap()))
+        let mut run = json!({"run_id": "r1", "status": status, "title": null, "workflow_id": "w", "queue": "q",
+            "max_attempts": 3, "created_at": 1, "started_at": 2, "completed_at": 3, "error": null,
+            "schedule_id": null, "counts": counts, "per_pc": {}, "total": 300, "rate_per_min": 0.0, "eta_ms": null});
+        if let Some(outcome) = outcome {
+            run["outcome"] = json!(outcome);
+        }
+        serde_json::from_value(run).unwrap()
+    }
+
+    fn exit(outcome: &str, allowed: Option<&str>) -> Option<Exit> {
+        end_of(&run("success", Some(outcome)), allowed.map(|text| text.parse().unwrap()))
     }
 
     /// Q7b, I4: only a complete run ends with 0; a partial one does within the bound that was allowed.
@@ -413,7 +414,7 @@ mod tests {
 
     #[test]
     fn without_an_outcome_the_status_decides() {
-        let end = |status: &str| end_of(&json!({"status": status}), None);
+        let end = |status: &str| end_of(&run(status, None), None);
         assert_eq!(["success", "failed", "running"].map(end), [Some(Exit::Fine), Some(Exit::Failed), None]);
     }
 }

@@ -1,18 +1,19 @@
 //! `muster schedule add|list|show|delete` (Q17).
 
 use super::{
-    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun},
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, word_of},
     run::RunFlags,
 };
 use crate::{
-    client::Listing,
+    client::{Answer, Listing},
     failure::{Exit, Failure},
     output,
 };
 use clap::{Args, Subcommand, ValueEnum};
+use muster_contract_operations::{Schedule as ScheduleView, ScheduleRequest, ScheduleState};
 use muster_cron::Cron;
 use muster_model::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(crate) type Schedule = Noun<ScheduleAction>;
 
@@ -60,8 +61,8 @@ impl Action for ScheduleAction {
             Self::Add(add) => add.run(talk).await,
             Self::List(Limit { limit }) => list(talk, limit).await,
             Self::Show(Id { id }) => {
-                let schedule = talk.client.get(&["api", "schedules", &id], &[]).await?;
-                Ok(talk.print(&if talk.json { schedule } else { for_people(schedule) }))
+                let schedule: Answer<ScheduleView> = talk.client.get(&["api", "schedules", &id], &[]).await?;
+                Ok(talk.print(&if talk.json { schedule.raw } else { for_people(schedule) }))
             }
             Self::Delete(IdAndReason { id, reason }) => {
                 talk.client.delete(&["api", "schedules", &id], &reason).await?;
@@ -73,53 +74,56 @@ impl Action for ScheduleAction {
 }
 
 impl Add {
-    async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
-        let body = self.body()?.to_string();
-        let made =
-            talk.client.post_text(&["api", "schedules"], body, self.idempotency_key.as_deref()).await?;
-        Ok(talk.print(&if talk.json { made } else { self.for_people(made) }))
+    async fn run(mut self, talk: &Conversation) -> Result<Exit, Failure> {
+        let key = self.idempotency_key.take();
+        let request = self.request()?;
+        let mut made: Answer<ScheduleState> =
+            talk.client.submit(&["api", "schedules"], &request, key.as_deref()).await?;
+        if !talk.json {
+            // The answer has no more than the next slot; whose clock it is by is known here.
+            let ScheduleRequest { cron, timezone, .. } = &request;
+            localise(&mut made.raw, [cron, timezone], &[("next_at", made.read.next_at)]);
+            made.raw["cron"] = cron.as_str().into();
+            made.raw["timezone"] = timezone.as_str().into();
+        }
+        Ok(talk.print(&made.raw))
     }
 
-    /// The answer has no more than the next slot; whose clock it is by is known here.
-    fn for_people(&self, mut made: Value) -> Value {
-        made["cron"] = self.cron.as_str().into();
-        made["timezone"] = self.timezone.as_str().into();
-        for_people(made)
-    }
-
-    fn body(&self) -> Result<Value, Failure> {
-        let missed = self.missed.to_possible_value().map(|missed| missed.get_name().to_owned());
-        Ok(json!({"cron": self.cron, "timezone": self.timezone, "missed": missed, "run": self.run.body()?}))
+    fn request(self) -> Result<ScheduleRequest, Failure> {
+        let Self { cron, timezone, missed, run, .. } = self;
+        Ok(ScheduleRequest { cron, timezone, missed: word_of(missed), run: run.request()? })
     }
 }
 
 async fn list(talk: &Conversation, limit: usize) -> Result<Exit, Failure> {
     let listing = Listing { path: &["api", "schedules"], name: "schedules", query: Vec::new(), limit };
-    let mut listed = talk.client.list(listing).await?;
-    if let Some(schedules) = listed.get_mut("schedules").and_then(Value::as_array_mut).filter(|_| !talk.json)
-    {
-        schedules.iter_mut().for_each(|schedule| *schedule = for_people(schedule.take()));
+    if talk.json {
+        return talk.list(listing, &COLUMNS).await;
     }
-    output::listing(&listed, "schedules", &COLUMNS, talk.json);
+    let schedules: Vec<Answer<ScheduleView>> = talk.client.list(listing).await?;
+    output::table(&schedules.into_iter().map(for_people).collect::<Vec<_>>(), &COLUMNS);
     Ok(Exit::Fine)
 }
 
 /// A schedule with its times by the clocks of its zone, and with what it runs beside them.
-fn for_people(mut schedule: Value) -> Value {
-    let word = |key: &str| schedule[key].as_str().unwrap_or_default();
-    let cron = Cron::parse(word("cron"), word("timezone")).ok();
-    for key in ["next_at", "last_slot", "created_at"] {
-        let at = schedule[key].as_i64().map(Timestamp);
-        if let Some(local) = cron.as_ref().zip(at).and_then(|(cron, at)| cron.local(at)) {
-            schedule[key] = local.into();
+fn for_people(schedule: Answer<ScheduleView>) -> Value {
+    let Answer { mut raw, read } = schedule;
+    let ScheduleView { cron, timezone, next_at, last_slot, created_at, .. } = &read;
+    let times = [("next_at", *next_at), ("last_slot", *last_slot), ("created_at", Some(*created_at))];
+    localise(&mut raw, [cron, timezone], &times);
+    raw["workflow"] = read.run.workflow_id.into();
+    raw["title"] = read.run.title.into();
+    raw
+}
+
+/// Shows times by the clocks of a schedule's zone.
+fn localise(shown: &mut Value, [cron, timezone]: [&str; 2], times: &[(&str, Option<i64>)]) {
+    let Ok(cron) = Cron::parse(cron, timezone) else { return };
+    for (key, at) in times {
+        if let Some(local) = at.and_then(|at| cron.local(Timestamp(at))) {
+            shown[*key] = local.into();
         }
     }
-    for (column, key) in [("workflow", "workflow_id"), ("title", "title")] {
-        if let Some(known) = schedule["run"].get(key).cloned() {
-            schedule[column] = known;
-        }
-    }
-    schedule
 }
 
 const COLUMNS: [&str; 9] =
@@ -129,10 +133,11 @@ const COLUMNS: [&str; 9] =
 mod tests {
     use super::*;
     use crate::command::tests::parse_flags;
+    use serde_json::json;
 
     fn body(arguments: &[&str]) -> Value {
         let line = ["add", "--cron", "0 6 * * *", "--workflow", "w"].iter().chain(arguments);
-        parse_flags::<Add>(line).unwrap().body().unwrap()
+        serde_json::to_value(parse_flags::<Add>(line).unwrap().request().unwrap()).unwrap()
     }
 
     /// Q17: a schedule has the names of the contract, and the flags of a run.
@@ -152,10 +157,11 @@ mod tests {
     /// Q17: people read times by the clocks of the schedule's zone, and see what is run.
     #[test]
     fn people_read_local_times() {
-        let run = json!({"workflow_id": "hello", "title": "Morning"});
-        let schedule = json!({"cron": "0 6 * * *", "timezone": "Asia/Seoul", "run": run, "last_slot": null,
-            "next_at": 1_760_331_600_000_i64});
-        let read = for_people(schedule);
+        let run = json!({"workflow_id": "hello", "params": {}, "scope": null, "queue": "q", "timeoutMs": null,
+            "max_attempts": null, "title": "Morning"});
+        let schedule = json!({"schedule_id": "s", "cron": "0 6 * * *", "timezone": "Asia/Seoul", "missed": "skip",
+            "run": run, "next_at": 1_760_331_600_000_i64, "last_slot": null, "last_run_id": null, "created_at": 1});
+        let read = for_people(serde_json::from_value(schedule).unwrap());
         assert_eq!(read["next_at"], "2025-10-13T14:00:00+09:00");
         assert_eq!(
             [&read["last_slot"], &read["workflow"], &read["title"]],

@@ -6,18 +6,22 @@ mod frames;
 pub(super) use frames::strip;
 
 use super::{
-    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument},
-    watch::{Reporting, WatchedWork, status_of},
+    client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given, json_argument, word_of},
+    watch::{Reporting, WatchedWork},
 };
 use crate::{
-    client::{Client, ClientError, Listing},
+    client::{Answer, Client, ClientError, Listing},
     failure::{Exit, Failure},
     output,
     reach::Reason,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use frames::{FailedFrames, FrameList, coloured};
+use frames::{FrameList, coloured, count, ranges_text};
 use indicatif::ProgressBar;
+use muster_contract_simulation::{
+    ReasonRequest, RetryRequest, Session as SessionView, SessionDetail, SessionRequest,
+};
+use muster_model::SessionStatus;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
@@ -105,7 +109,7 @@ async fn retry(
     frames: Option<FrameList>,
     reason: &Reason,
 ) -> Result<Value, ClientError> {
-    let body = frames.map_or_else(|| json!({}), |frames| json!({ "frames": frames.to_json() }));
+    let body = RetryRequest { frames: frames.map(|frames| frames.0) };
     client.order_with(&["api", "v1", "sessions", id, "retry"], &body, reason).await
 }
 
@@ -118,36 +122,32 @@ async fn watch(talk: &Conversation, id: &str, reporting: Reporting) -> Result<Ex
 }
 
 /// The exit code of a session that has ended (S26); a completed one with skipped frames is not complete (S23b).
-fn end_of(session: &Value) -> Option<Exit> {
-    match status_of(session) {
-        "completed" if session.get("complete") == Some(&Value::Bool(false)) => Some(Exit::Failed),
-        "completed" => Some(Exit::Fine),
-        "failed" | "cancelled" => Some(Exit::Failed),
-        _ => None,
+fn end_of(SessionDetail { session, .. }: &SessionDetail) -> Option<Exit> {
+    match SessionStatus::from_word(&session.status)? {
+        SessionStatus::Completed if session.complete => Some(Exit::Fine),
+        SessionStatus::Completed | SessionStatus::Failed | SessionStatus::Cancelled => Some(Exit::Failed),
+        SessionStatus::Running | SessionStatus::Paused => None,
     }
 }
 
-fn draw(bar: &ProgressBar, session: &Value) {
-    let number = |name: &str| session.get(name).and_then(Value::as_u64).unwrap_or(0);
-    bar.set_length(number("totalFrames"));
-    bar.set_position(number("completedFrames"));
-    let strip = coloured(session, STRIP_CELLS, output::is_colourful(std::io::stderr().is_terminal()));
-    bar.set_message(format!("{strip}  {}", summary(session)));
+fn draw(bar: &ProgressBar, detail: &SessionDetail) {
+    bar.set_length(detail.session.total_frames);
+    bar.set_position(detail.session.completed_frames);
+    let strip = coloured(detail, STRIP_CELLS, output::is_colourful(std::io::stderr().is_terminal()));
+    bar.set_message(format!("{strip}  {}", summary(detail)));
 }
 
 /// Summary in one line.
-fn summary(session: &Value) -> String {
-    let count = |name: &str| session.get(name).and_then(Value::as_array).map_or(0, Vec::len);
-    let status = session.get("status").and_then(Value::as_str).unwrap_or_default();
-    let rate = session.get("rate").and_then(Value::as_f64).unwrap_or(0.0);
-    let mut line = format!("{status}, {rate:.1} frames/s, {} given out anew", count("replays"));
-    if let Some(seconds) = session.get("etaSeconds").and_then(Value::as_f64) {
-        line.push_str(&format!(", {seconds:.0} s left"));
+fn summary(detail: &SessionDetail) -> String {
+    let SessionDetail { session: SessionView { status, .. }, rate, replays, drops, .. } = detail;
+    let mut line = format!("{status}, {rate:.1} frames/s, {} given out anew", replays.len());
+    if let Some(seconds) = detail.eta_seconds {
+        line.push_str(&format!(", {seconds} s left"));
     }
-    if count("drops") > 0 {
-        line.push_str(&format!(", {} with dropped frames", count("drops")));
+    if !drops.is_empty() {
+        line.push_str(&format!(", {} with dropped frames", drops.len()));
     }
-    match FailedFrames::of(session).count() {
+    match count(&detail.failed_frames) {
         0 => {}
         failed => line.push_str(&format!(", {} failed", frames(failed))),
     }
@@ -155,44 +155,42 @@ fn summary(session: &Value) -> String {
 }
 
 /// The document, or for people its members without the long lists, and its frames as a strip on a terminal.
-fn print(session: &Value, json: bool) {
+fn print(Answer { raw, read }: &Answer<SessionDetail>, json: bool) {
     if json {
-        return output::document(session);
+        return output::document(raw);
     }
-    let mut short = session.clone();
+    let mut short = raw.clone();
     if let Some(members) = short.as_object_mut() {
         for list in ["coverage", "replays", "drops", "ranges"] {
             if let Some(length) = members.get(list).and_then(Value::as_array).map(Vec::len) {
                 members.insert(list.to_owned(), json!(length));
             }
         }
-        if members.contains_key("failedFrames") {
-            let failed = Some(FailedFrames::of(session).text()).filter(|text| !text.is_empty());
-            members.insert("failedFrames".to_owned(), json!(failed.as_deref().unwrap_or("none")));
-        }
+        let failed = Some(ranges_text(&read.failed_frames)).filter(|text| !text.is_empty());
+        members.insert("failedFrames".to_owned(), json!(failed.as_deref().unwrap_or("none")));
     }
     output::members(&short);
     let is_terminal = std::io::stdout().is_terminal();
     if is_terminal {
-        output::line(&coloured(session, STRIP_CELLS, output::is_colourful(is_terminal)));
+        output::line(&coloured(read, STRIP_CELLS, output::is_colourful(is_terminal)));
     }
-    if let Some(advice) = advice(session) {
+    if let Some(advice) = advice(read) {
         eprintln!("{advice}");
     }
 }
 
 /// Says which frames are missing for good, and what to do about them (S26b). A cancelled session cannot be retried.
-fn advice(session: &Value) -> Option<String> {
-    let failed = FailedFrames::of(session);
-    let id = session.get("sessionId").and_then(Value::as_str)?;
-    if failed.count() == 0 || status_of(session) == "cancelled" {
+fn advice(SessionDetail { session, failed_frames, .. }: &SessionDetail) -> Option<String> {
+    if session.status == SessionStatus::Cancelled.as_str() {
         return None;
     }
-    let (missing, them) = match failed.count() {
+    let (missing, them) = match count(failed_frames) {
+        0 => return None,
         1 => ("1 frame is missing".to_owned(), "it"),
         count => (format!("{count} frames are missing"), "them"),
     };
-    Some(format!("{missing}: {}. `muster session retry {id}` renders {them} again.", failed.text()))
+    let (ranges, id) = (ranges_text(failed_frames), &session.session_id);
+    Some(format!("{missing}: {ranges}. `muster session retry {id}` renders {them} again."))
 }
 
 fn frames(count: u64) -> String {
@@ -247,27 +245,26 @@ pub(crate) enum Quality {
 
 impl Submit {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
-        let session = talk.client.post(&["api", "v1", "sessions"], &self.body()?).await?;
-        if self.wait {
-            return watch(talk, &self.id, Reporting::once(talk.json)).await;
+        let wait = self.wait;
+        let request = self.request()?;
+        let session: Value = talk.client.post(&["api", "v1", "sessions"], &request).await?;
+        if wait {
+            return watch(talk, &request.session_id, Reporting::once(talk.json)).await;
         }
         Ok(talk.print(&session))
     }
 
     /// The submission as the server takes it; what was not given is left to the server.
-    fn body(&self) -> Result<Value, Failure> {
-        let mut body = json!({
-            "sessionId": self.id,
-            "totalFrames": self.frames,
-            "framesPerTask": self.frames_per_task,
-            "scenario": json_argument("--scenario", &self.scenario)?,
-            "cameras": json_argument("--cameras", &self.cameras)?,
-            "qualityMode": self.quality.to_possible_value().map(|quality| quality.get_name().to_owned()),
-        });
-        if let (Some(output), Some(members)) = (&self.output, body.as_object_mut()) {
-            members.insert("outputDirectory".to_owned(), json!(output));
-        }
-        Ok(body)
+    fn request(self) -> Result<SessionRequest, Failure> {
+        Ok(SessionRequest {
+            total_frames: self.frames,
+            frames_per_task: self.frames_per_task,
+            scenario: (&json_argument("--scenario", &self.scenario)?).into(),
+            cameras: (&json_argument("--cameras", &self.cameras)?).into(),
+            quality_mode: word_of(self.quality),
+            output_directory: self.output,
+            session_id: self.id,
+        })
     }
 }
 
@@ -309,15 +306,13 @@ impl Action for ChunkAction {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         match self {
             Self::List { session, state, limit: Limit { limit } } => {
-                let state = state.and_then(|state| state.to_possible_value());
-                let state = state.map(|state| state.get_name().to_owned());
-                let query = given([("state", state), ("session", session)]);
+                let query = given([("state", state.map(word_of)), ("session", session)]);
                 let listing = Listing { path: &["api", "v1", "chunks"], name: "chunks", query, limit };
                 talk.list(listing, &CHUNK_COLUMNS).await
             }
             Self::Retire { id, reason } => {
                 let path = ["api", "v1", "chunks", &id.to_string(), "retire"];
-                Ok(talk.print(&talk.client.post(&path, &json!({ "reason": reason })).await?))
+                Ok(talk.print(&talk.client.post::<Value>(&path, &ReasonRequest { reason }).await?))
             }
         }
     }
@@ -332,6 +327,18 @@ mod tests {
     use crate::{client::tests::serve, command::tests::parse_flags};
     use axum::{Json, Router, extract::OriginalUri, http::HeaderMap};
     use muster_worker_kit::http::Servers;
+
+    /// A session that runs, with some members as given.
+    pub(super) fn detail(given: Value) -> SessionDetail {
+        let mut session = json!({"sessionId": "s", "status": "running", "totalFrames": 100, "completedFrames": 0,
+            "complete": false, "skippedFrames": 0, "framesPerTask": 10, "qualityMode": "strict",
+            "outputDirectory": "session_s", "createdAt": 1, "endedAt": null, "merging": false, "failedFrames": [],
+            "ranges": [], "rangesComplete": true, "coverage": [], "coverageComplete": true, "replays": [], "drops": [],
+            "rate": 0.0, "etaSeconds": null, "scenario": {}, "cameras": []});
+        let Value::Object(given) = given else { panic!("no object: {given}") };
+        session.as_object_mut().unwrap().extend(given);
+        serde_json::from_value(session).unwrap()
+    }
 
     /// S26b: a retry names the frames as the contract does, or none for all that failed; the reason is for the audit log.
     #[tokio::test]
@@ -353,20 +360,20 @@ mod tests {
     /// I4, S26: a session that failed or was cancelled ends with 1.
     #[test]
     fn the_end_of_a_session_is_the_exit_code() {
-        let end = |status: &str| end_of(&json!({"status": status, "complete": true}));
+        let end = |status: &str| end_of(&detail(json!({"status": status, "complete": true})));
         assert_eq!(end("completed"), Some(Exit::Fine));
         assert_eq!(["failed", "cancelled"].map(end), [Some(Exit::Failed); 2]);
         assert_eq!(["running", "paused"].map(end), [None; 2]);
-        let skipped = json!({"status": "completed", "complete": false});
+        let skipped = detail(json!({"status": "completed", "complete": false}));
         assert_eq!(end_of(&skipped), Some(Exit::Failed), "S23b: a skip is never hidden");
     }
 
     #[test]
     fn a_line_says_how_far_it_is() {
-        let session =
-            json!({"status": "running", "rate": 12.34, "etaSeconds": 7.6, "replays": [1, 2], "drops": []});
+        let replay = json!({"frameRange": [0, 5], "retiredChunkId": 1, "newChunkId": 2});
+        let session = detail(json!({"rate": 12.34, "etaSeconds": 8, "replays": [replay, replay]}));
         assert_eq!(summary(&session), "running, 12.3 frames/s, 2 given out anew, 8 s left");
-        let failed = |ranges: Value| summary(&json!({"status": "running", "failedFrames": ranges}));
+        let failed = |ranges: Value| summary(&detail(json!({"failedFrames": ranges})));
         assert!(failed(json!([[3, 4]])).ends_with(", 1 frame failed"));
         assert!(failed(json!([[3, 4], [7, 9]])).ends_with(", 3 frames failed"));
         assert!(!failed(json!([])).contains("failed"));
@@ -376,7 +383,7 @@ mod tests {
     #[test]
     fn missing_frames_come_with_advice() {
         let session = |status: &str, failed: Value| {
-            advice(&json!({"sessionId": "demo", "status": status, "failedFrames": failed}))
+            advice(&detail(json!({"sessionId": "demo", "status": status, "failedFrames": failed})))
         };
         let one = "1 frame is missing: [7, 8). `muster session retry demo` renders it again.";
         assert_eq!(session("failed", json!([[7, 8]])).as_deref(), Some(one));
@@ -389,7 +396,7 @@ mod tests {
 
     fn body(arguments: &[&str]) -> Result<Value, Failure> {
         let line = ["submit", "s", "--frames", "10"].into_iter().chain(arguments.iter().copied());
-        parse_flags::<Submit>(line).unwrap().body()
+        parse_flags::<Submit>(line).unwrap().request().map(|session| serde_json::to_value(session).unwrap())
     }
 
     /// S26: a submission has the names of the contract; what was not said is not sent.

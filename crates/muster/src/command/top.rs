@@ -19,9 +19,11 @@ use crossterm::event::{Event, EventStream};
 use draw::Theme;
 use futures_util::StreamExt;
 use keys::Order;
+use muster_contract_operations::DeviceReturn;
 use muster_coordinator::instant_now;
+use muster_explain::Why;
 use ratatui::DefaultTerminal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use snapshot::{ServerLink, Snapshot};
 use state::{Action, Input, State};
 use std::{
@@ -193,9 +195,9 @@ async fn act(client: &Client, action: Action) -> Option<Input> {
 
 /// The sentence, and the rule that it comes from (Q16).
 async fn explain(client: &Client, subject: &Subject) -> Result<String, ClientError> {
-    let why = client.get(&["api", "explain", subject.kind, &subject.id], &[]).await?;
-    let word = |name: &str| why[name].as_str().unwrap_or_default().replace(char::is_control, "\u{fffd}");
-    let (sentence, code, rule) = (word("sentence"), word("code"), word("rule"));
+    let why: Why = client.get(&["api", "explain", subject.kind, &subject.id], &[]).await?;
+    let [sentence, code, rule] =
+        [&*why.sentence, &*why.code, &*why.rule].map(|word| word.replace(char::is_control, "\u{fffd}"));
     Ok(format!("{sentence}\n\n{code} ({rule})"))
 }
 
@@ -206,7 +208,8 @@ async fn carry_out(client: &Client, order: &Order, words: &str) -> Result<Value,
         Order::Drain(node) => client.order(&["api", "nodes", node, "drain"], &reason).await,
         Order::Resume(node) => client.order(&["api", "nodes", node, "resume"], &reason).await,
         Order::Return(device) => {
-            client.post(&["api", "devices", device, "return"], &json!({"note": given})).await
+            let note = given.map(str::to_owned);
+            client.post(&["api", "devices", device, "return"], &DeviceReturn { note }).await
         }
         Order::Cancel(run) => client.order(&["api", "runs", run, "cancel"], &reason).await,
     }

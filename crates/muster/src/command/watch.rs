@@ -1,12 +1,13 @@
 //! Waiting for work to end, with a bar that shows how far it is.
 
 use crate::{
-    client::{Client, ClientError},
+    client::{Answer, Client, ClientError},
     failure::{Exit, Failure},
     output,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use muster_coordinator::instant_now;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{io::IsTerminal, time::Duration};
 use tokio::time::Instant;
@@ -34,52 +35,52 @@ impl Reporting {
     }
 }
 
-/// The work that is waited for.
-pub(super) struct WatchedWork<'a> {
+/// The work that is waited for, as its contract reads it.
+pub(super) struct WatchedWork<'a, T> {
     /// Route of the work.
     pub(super) path: &'a [&'a str],
     /// Template of the line on the terminal.
     pub(super) template: &'static str,
     /// The exit code, once the work has ended.
-    pub(super) end_of: &'a dyn Fn(&Value) -> Option<Exit>,
+    pub(super) end_of: &'a dyn Fn(&T) -> Option<Exit>,
     /// Puts what was answered on the bar.
-    pub(super) show: fn(&ProgressBar, &Value),
+    pub(super) show: fn(&ProgressBar, &T),
     /// Prints what was answered last.
-    pub(super) print: fn(&Value, bool),
+    pub(super) print: fn(&Answer<T>, bool),
 }
 
-impl WatchedWork<'_> {
+impl<T: DeserializeOwned> WatchedWork<'_, T> {
     /// Looks until it has ended, telling how far it is; then prints it.
     pub(super) async fn until_ended(self, client: &Client, telling: Reporting) -> Result<Exit, Failure> {
         let bar = bar(self.template);
         let mut plain = PlainLines::default();
         let mut told = Value::Null;
-        let mut answer = client.get(self.path, &[]).await?;
+        let mut answer: Answer<T> = client.get(self.path, &[]).await?;
         loop {
-            if let Some(exit) = (self.end_of)(&answer) {
+            if let Some(exit) = (self.end_of)(&answer.read) {
                 bar.finish_and_clear();
                 match telling {
-                    Reporting::Lines => output::line(&answer.to_string()),
+                    Reporting::Lines => output::line(&answer.raw.to_string()),
                     Reporting::People | Reporting::Document => {
                         (self.print)(&answer, telling == Reporting::Document)
                     }
                 }
                 return Ok(exit);
             }
-            (self.show)(&bar, &answer);
+            (self.show)(&bar, &answer.read);
             match telling {
                 Reporting::People => plain.tell(&bar),
-                Reporting::Lines if answer != told => output::line(&answer.to_string()),
+                Reporting::Lines if answer.raw != told => output::line(&answer.raw.to_string()),
                 Reporting::Document | Reporting::Lines => {}
             }
-            told.clone_from(&answer);
+            told = answer.raw;
             tokio::time::sleep(BETWEEN_LOOKS).await;
             answer = self.look_again(client, &bar).await?;
         }
     }
 
     /// Looks again. A server that was there comes back, or another takes over: that is waited for.
-    async fn look_again(&self, client: &Client, bar: &ProgressBar) -> Result<Value, ClientError> {
+    async fn look_again(&self, client: &Client, bar: &ProgressBar) -> Result<Answer<T>, ClientError> {
         let mut misses = 0;
         loop {
             match client.get(self.path, &[]).await {
@@ -122,11 +123,6 @@ fn plain_line(bar: &ProgressBar) -> String {
         Some(length) if length > 0 => format!("{}/{length} {message}", bar.position()),
         _ => message,
     }
-}
-
-/// The status in a server's response.
-pub(super) fn status_of(answer: &Value) -> &str {
-    answer.get("status").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn bar(template: &str) -> ProgressBar {

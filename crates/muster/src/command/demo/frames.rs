@@ -10,7 +10,9 @@ use crate::{
     command::session::strip,
     failure::Failure,
 };
+use muster_contract_simulation::{Coverage, Session as SessionView, SessionDetail, SessionRequest};
 use muster_manifest::{MANIFEST, Replay, verify_directory};
+use muster_model::{FrameTaskStatus, SessionStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
@@ -46,7 +48,7 @@ struct Worker {
 struct Session {
     id: String,
     /// The last response of `GET /api/v1/sessions/ID`.
-    shown: Value,
+    shown: SessionDetail,
     /// The demo cancelled it.
     is_cancelled: bool,
 }
@@ -86,15 +88,17 @@ impl Frames {
 
     pub(super) async fn begin_round(&mut self) -> Result<(), Failure> {
         let id = format!("demo-{}", self.sessions.len() + 1);
-        let session = json!({
-            "sessionId": id,
-            "totalFrames": FRAMES,
-            "framesPerTask": FRAMES_PER_TASK,
-            "scenario": {"name": "people in a street", "fps": 30},
-            "cameras": ["front"],
-            "qualityMode": "strict",
-        });
-        let shown = self.client.post(&["api", "v1", "sessions"], &session).await?;
+        let session = SessionRequest {
+            session_id: id.clone(),
+            total_frames: FRAMES,
+            frames_per_task: FRAMES_PER_TASK,
+            scenario: (&json!({"name": "people in a street", "fps": 30})).into(),
+            cameras: (&json!(["front"])).into(),
+            quality_mode: "strict".to_owned(),
+            output_directory: None,
+        };
+        self.client.post::<SessionView>(&["api", "v1", "sessions"], &session).await?;
+        let shown = self.client.get(&["api", "v1", "sessions", &id], &[]).await?;
         self.sessions.push(Session { id, shown, is_cancelled: false });
         Ok(())
     }
@@ -301,7 +305,7 @@ impl Worker {
     async fn until_registered(&mut self, client: &Client) -> Result<(), Failure> {
         let is_known = until(async || {
             self.process.tend().await?;
-            let registered_at = match client.get(&["api", "v1", "workers", self.id], &[]).await {
+            let registered_at = match client.get::<Value>(&["api", "v1", "workers", self.id], &[]).await {
                 Ok(worker) => worker["registeredAt"].as_i64(),
                 Err(ClientError::Refused { status, .. }) if status.as_u16() == 404 => None,
                 Err(error) => return Err(error.into()),
@@ -319,23 +323,26 @@ impl Worker {
 
 impl Session {
     fn is_over(&self) -> bool {
-        matches!(self.shown["status"].as_str(), Some("completed" | "failed" | "cancelled"))
+        SessionStatus::from_word(&self.shown.session.status).is_some_and(SessionStatus::is_ended)
     }
 
-    fn done(&self) -> u64 {
-        self.shown["completedFrames"].as_u64().unwrap_or(0)
+    const fn done(&self) -> u64 {
+        self.shown.session.completed_frames
     }
 
     /// The range that a worker is at.
     fn range_of(&self, worker: &str) -> Option<Kill> {
-        let mut ranges = self.shown["coverage"].as_array()?.iter();
-        let range = ranges.find(|range| range["status"] == "running" && range["workerId"] == worker)?;
+        let is_at_it = |range: &&Coverage| {
+            range.status == FrameTaskStatus::Running.as_str() && range.worker_id.as_deref() == Some(worker)
+        };
+        let range = self.shown.coverage.iter().find(is_at_it)?;
+        let [first_frame, end_frame] = range.frame_range;
         Some(Kill {
             session: self.id.clone(),
             worker: worker.to_owned(),
-            first_frame: range["frameRange"][0].as_u64()?,
-            end_frame: range["frameRange"][1].as_u64()?,
-            chunk: range["globalIdChunkId"].as_u64()?,
+            first_frame,
+            end_frame,
+            chunk: range.global_id_chunk_id?,
             pictures: 0,
         })
     }

@@ -13,6 +13,8 @@ use super::{
     show::{AGENT_KILLED, Contract, DEVICES_FAILED, Finding, RUN_CANCELLED, Show, grouped},
 };
 use crate::{client::Client, failure::Failure};
+use muster_contract_operations::{Device, DeviceList, DeviceReturn, RunDetail, RunState};
+use muster_model::JobStatus;
 use muster_spool::{Directory, Limits, Spool};
 use plan::{DEVICES_PER_PC, PCS, ROUND, RunPlan, Twist, devices, pc_of};
 use rusqlite::params;
@@ -53,7 +55,7 @@ struct Run {
     id: String,
     plan: &'static RunPlan,
     /// The last response of `GET /api/runs/ID`.
-    shown: Value,
+    shown: RunDetail,
     /// The demo cancelled it.
     is_cancelled: bool,
     /// The agent was killed in it.
@@ -120,7 +122,7 @@ impl Nodes {
         let over = self.runs.iter().filter(|run| run.is_over()).count();
         let open = self.runs.iter().find(|run| !run.is_over());
         let open = open.map_or_else(String::new, |run| {
-            format!(": {}, {}/{} devices", run.plan.title, run.count("completed"), run.devices().count())
+            format!(": {}, {}/{} devices", run.plan.title, run.shown.counts.completed, run.devices().count())
         });
         format!("runs {over}/{} over{open}", self.runs.len())
     }
@@ -186,9 +188,11 @@ impl Nodes {
         for plan in ROUND[self.acts] {
             // The key makes a repeat harmless, should the response be lost.
             let key = format!("demo-run-{}", self.runs.len());
-            let answer = self.client.post_once(&["api", "runs"], &plan.submission(), &key).await?;
-            let id = answer["run_id"].as_str().unwrap_or_default().to_owned();
-            self.runs.push(Run { id, plan, shown: answer, is_cancelled: false, had_kill: false });
+            let submitted: RunState =
+                self.client.submit(&["api", "runs"], &plan.submission(), Some(&key)).await?;
+            let id = submitted.run_id;
+            let shown = self.client.get(&["api", "runs", &id], &[]).await?;
+            self.runs.push(Run { id, plan, shown, is_cancelled: false, had_kill: false });
         }
         self.acts += 1;
         Ok(())
@@ -224,20 +228,15 @@ impl Nodes {
 
     /// Returns every device that is out of service (Q11).
     async fn return_devices(&mut self, show: &Show) -> Result<(), Failure> {
-        let page = self.client.get(&["api", "devices"], &[("status", "ERROR".to_owned())]).await?;
-        let failed: Vec<&str> = page["devices"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|device| device["device_id"].as_str())
-            .collect();
-        for id in &failed {
-            let note = json!({"note": "given a new cable"});
-            self.client.post(&["api", "devices", id, "return"], &note).await?;
-            self.returned.push((*id).to_owned());
-        }
-        if !failed.is_empty() {
+        let query = [("status", "ERROR".to_owned())];
+        let DeviceList { devices, .. } = self.client.get(&["api", "devices"], &query).await?;
+        if !devices.is_empty() {
             show.tell(&DEVICES_FAILED);
+        }
+        for Device { device_id, .. } in devices {
+            let note = DeviceReturn { note: Some("given a new cable".to_owned()) };
+            self.client.post::<Device>(&["api", "devices", &device_id, "return"], &note).await?;
+            self.returned.push(device_id);
         }
         Ok(())
     }
@@ -385,25 +384,21 @@ impl Run {
         self.plan.scope.devices()
     }
 
-    fn count(&self, name: &str) -> u64 {
-        self.shown["counts"][name].as_u64().unwrap_or(0)
-    }
-
     fn has_ended(&self) -> bool {
-        matches!(self.shown["status"].as_str(), Some("success" | "failed" | "cancelled"))
+        JobStatus::from_word(&self.shown.run.status).is_some_and(JobStatus::is_ended)
     }
 
     /// Ended, and no device still at it.
     fn is_over(&self) -> bool {
-        self.has_ended() && self.count("running") == 0
+        self.has_ended() && self.shown.counts.running == 0
     }
 
     /// True if a fifth of the devices is done and others are at work; of one PC or of all.
     fn is_midway(&self, pc: Option<&str>) -> bool {
-        let counts = pc.map_or(&self.shown["counts"], |pc| &self.shown["per_pc"][pc]);
-        let count = |name: &str| counts[name].as_u64().unwrap_or(0);
+        let of_pc = |pc| self.shown.per_pc.get(pc).copied().unwrap_or_default();
+        let counts = pc.map_or(self.shown.counts, of_pc);
         let targets = self.devices().filter(|device| pc.is_none_or(|pc| pc_of(*device) == pc)).count() as u64;
-        !self.has_ended() && count("running") > 0 && count("completed") * 5 >= targets
+        !self.has_ended() && counts.running > 0 && counts.completed * 5 >= targets
     }
 }
 

@@ -17,6 +17,7 @@ use super::{
 use crate::{client::Client, failure::Failure, reach::Reason};
 use job::{Job, JobPlan};
 use member::{LIAR, MEMBERS, Member, Person, VICTIM};
+use muster_contract_pool::{BatchAnswer, BatchItem, BatchRequest};
 use muster_proof::Receipt;
 use serde_json::{Value, json};
 use std::{
@@ -224,7 +225,7 @@ impl Pool {
     async fn tell_honest_workers(&self, verb: &str) -> Result<(), Failure> {
         for member in self.members.iter().filter(|member| member.plan.name != LIAR) {
             let owner = owner_of(&self.owners, member.plan.owner)?;
-            owner.client.post(&["workers", &member.id.to_string(), verb], &json!({})).await?;
+            owner.client.post::<Value>(&["workers", &member.id.to_string(), verb], &json!({})).await?;
         }
         Ok(())
     }
@@ -256,11 +257,11 @@ impl Pool {
     /// Submits jobs, all or none. The key makes a repeat harmless, should the response be lost (P18).
     async fn submit(&mut self, plans: Vec<JobPlan>) -> Result<(), Failure> {
         let key = format!("demo-jobs-{}", self.jobs.len());
-        let jobs: Vec<Value> = plans.iter().map(|plan| plan.submission()).collect();
-        let answer = self.customer.client.post_once(&["jobs", "batch"], &json!({"jobs": jobs}), &key).await?;
-        let ids = answer["jobs"].as_array().into_iter().flatten().filter_map(|job| job["id"].as_u64());
-        let job = |(plan, id)| Job { plan, id, ended: None, is_cancelled: false, receipt: None };
-        self.jobs.extend(plans.into_iter().zip(ids).map(job));
+        let batch = BatchRequest { jobs: plans.iter().map(|plan| plan.submission()).collect() };
+        let answer: BatchAnswer = self.customer.client.submit(&["jobs", "batch"], &batch, Some(&key)).await?;
+        let job =
+            |(plan, BatchItem { id, .. })| Job { plan, id, ended: None, is_cancelled: false, receipt: None };
+        self.jobs.extend(plans.into_iter().zip(answer.jobs).map(job));
         Ok(())
     }
 
@@ -394,7 +395,7 @@ fn owner_of<'a>(owners: &'a [Person], name: &str) -> Result<&'a Person, Failure>
 }
 
 async fn receipt(client: &Client, job: u64) -> Result<Receipt, Failure> {
-    let receipt = client.get(&["jobs", &job.to_string(), "receipt"], &[]).await?;
+    let receipt: Value = client.get(&["jobs", &job.to_string(), "receipt"], &[]).await?;
     let read = Receipt::parse(receipt.to_string().as_bytes());
     Ok(read.map_err(|error| io::Error::other(format!("the receipt of job {job}: {error}")))?)
 }

@@ -11,7 +11,10 @@ use crate::{
     reach::{self, Reach},
 };
 use jiff::{Timestamp, fmt::rfc2822};
+use muster_accounts::wire::Me;
+use muster_contract_operations::{Alert, AlertList};
 use muster_court::Clock;
+use muster_model::AlertKind;
 use muster_worker_kit::http::{below, root_cause};
 use reqwest::{Response, Url, header::DATE};
 use rusqlite::{Connection, OpenFlags};
@@ -112,10 +115,8 @@ async fn version(http: &reqwest::Client, url: &Url, report: &mut Report) {
 
 async fn token(client: &Client, report: &mut Report) {
     match client.get(&["auth", "me"], &[]).await {
-        Ok(me) => {
-            let roles: Vec<&str> =
-                me["roles"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            let name = me["username"].as_str().unwrap_or("somebody").replace(char::is_control, " ");
+        Ok(Me { username, roles, .. }) => {
+            let name = username.replace(char::is_control, " ");
             report.fine("token", format!("of {name}: {}", roles.join(", ")));
         }
         Err(error @ ClientError::Unauthorized) => {
@@ -130,14 +131,13 @@ async fn token(client: &Client, report: &mut Report) {
 
 /// Two nodes that report the same devices (N1b); whoever may not see alerts has been told about the token.
 async fn contested(client: &Client, report: &mut Report) {
-    let Ok(listed) = client.get(&["api", "alerts"], &[("limit", "1000".to_owned())]).await else { return };
+    let asked = client.get(&["api", "alerts"], &[("limit", "1000".to_owned())]).await;
+    let Ok(AlertList { alerts, .. }) = asked else { return };
     let since = Clock.now().as_millisecond() - CONTESTED_MS;
-    let alerts = listed["alerts"].as_array().into_iter().flatten();
-    let lately =
-        alerts.filter(|alert| alert["kind"] == "device_contested" && alert["at"].as_i64() > Some(since));
-    for message in lately.filter_map(|alert| alert["message"].as_str()) {
+    let is_contest = |alert: &Alert| alert.kind == AlertKind::DeviceContested.as_str() && alert.at > since;
+    for alert in alerts.into_iter().filter(is_contest) {
         let advice = "let one of them report it; `--devices simulated:COUNT@FIRST` begins at another number";
-        report.doubtful("devices", message.replace(char::is_control, " "), advice);
+        report.doubtful("devices", alert.message.replace(char::is_control, " "), advice);
     }
 }
 
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn a_contest_is_told() {
         let (now, kind) = (Clock.now().as_millisecond(), "device_contested");
-        let alert = move |at: i64, message: &str| json!({"kind": kind, "message": message, "at": at});
+        let alert = move |at: i64, message: &str| json!({"id": "a", "kind": kind, "pc_id": "PC-01", "run_id": null, "message": message, "at": at});
         let alerts =
             json!({"alerts": [alert(now, "PC-01 and PC-02"), alert(now - 2 * CONTESTED_MS, "long ago")]});
         let router = Router::new().route("/api/alerts", get(move || async { Json(alerts) }));

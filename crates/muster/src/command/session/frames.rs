@@ -1,19 +1,13 @@
 //! Frame ranges as people write and read them (half-open, as in the contract), and the frames of a session as a strip of
 //! characters.
 
-use serde_json::{Value, json};
+use muster_contract_simulation::{Coverage, Range, SessionDetail};
+use muster_model::FrameTaskStatus;
 use std::str::FromStr;
 
 /// Ranges of frames that were given on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FrameList(Vec<Frames>);
-
-/// From `start` up to, not including, `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Frames {
-    start: u64,
-    end: u64,
-}
+pub(crate) struct FrameList(pub(super) Vec<Range>);
 
 /// Reasons why a text is no list of frames.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,13 +16,6 @@ pub(crate) enum FrameListError {
     NotFrames(String),
     #[error("the range {start}-{end} has no frame in it: it ends before {end}; {HOW}")]
     Empty { start: u64, end: u64 },
-}
-
-impl FrameList {
-    /// As the server takes it: `[[start, end], …]`.
-    pub(super) fn to_json(&self) -> Value {
-        self.0.iter().map(|frames| json!([frames.start, frames.end])).collect()
-    }
 }
 
 impl FromStr for FrameList {
@@ -49,22 +36,21 @@ fn pieces(text: &str) -> Vec<&str> {
     text.split(is_end).map(str::trim).collect()
 }
 
-fn parse_range(text: &str) -> Result<Frames, FrameListError> {
-    let frames = read(text).ok_or_else(|| FrameListError::NotFrames(text.to_owned()))?;
-    let Frames { start, end } = frames;
-    if start < end { Ok(frames) } else { Err(FrameListError::Empty { start, end }) }
+fn parse_range(text: &str) -> Result<Range, FrameListError> {
+    let [start, end] = read(text).ok_or_else(|| FrameListError::NotFrames(text.to_owned()))?;
+    if start < end { Ok([start, end]) } else { Err(FrameListError::Empty { start, end }) }
 }
 
 /// Reads `N`, `A-B`, or `[A, B)` as messages print it.
-fn read(text: &str) -> Option<Frames> {
+fn read(text: &str) -> Option<Range> {
     let printed = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(')'));
     let bounds = match printed {
         Some(inner) => Some(inner.split_once(',')?),
         None => text.split_once('-'),
     };
     match bounds {
-        Some((start, end)) => Some(Frames { start: number(start)?, end: number(end)? }),
-        None => number(text).and_then(|start| Some(Frames { start, end: start.checked_add(1)? })),
+        Some((start, end)) => Some([number(start)?, number(end)?]),
+        None => number(text).and_then(|start| Some([start, start.checked_add(1)?])),
     }
 }
 
@@ -74,32 +60,19 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// The `failedFrames` of a session.
-pub(super) struct FailedFrames(Vec<Frames>);
+/// Number of frames in some ranges.
+pub(super) fn count(ranges: &[Range]) -> u64 {
+    ranges.iter().map(|[start, end]| end.saturating_sub(*start)).sum()
+}
 
-impl FailedFrames {
-    /// Of a session as the server shows it.
-    pub(super) fn of(session: &Value) -> Self {
-        let ranges = session.get("failedFrames").and_then(Value::as_array).into_iter().flatten();
-        let read =
-            |range: &Value| Some(Frames { start: range.get(0)?.as_u64()?, end: range.get(1)?.as_u64()? });
-        Self(ranges.filter_map(read).collect())
+/// Some ranges in one line, the first of many.
+pub(super) fn ranges_text(ranges: &[Range]) -> String {
+    let first = ranges.iter().take(RANGES_MAX).map(|[start, end]| format!("[{start}, {end})"));
+    let mut text = first.collect::<Vec<_>>().join(", ");
+    if ranges.len() > RANGES_MAX {
+        text += &format!(" and {} more ranges", ranges.len() - RANGES_MAX);
     }
-
-    /// Number of frames.
-    pub(super) fn count(&self) -> u64 {
-        self.0.iter().map(|frames| frames.end.saturating_sub(frames.start)).sum()
-    }
-
-    /// The ranges in one line, the first of many.
-    pub(super) fn text(&self) -> String {
-        let ranges = self.0.iter().take(RANGES_MAX).map(|Frames { start, end }| format!("[{start}, {end})"));
-        let mut text = ranges.collect::<Vec<_>>().join(", ");
-        if self.0.len() > RANGES_MAX {
-            text += &format!(" and {} more ranges", self.0.len() - RANGES_MAX);
-        }
-        text
-    }
+    text
 }
 
 /// Advice in error messages.
@@ -110,28 +83,28 @@ const RANGES_MAX: usize = 20;
 /// Draws a session's coverage in so many cells: `█` done, `▓` at a worker, `▒` waiting for another worker, `·` not
 /// given out, `×` failed. Of a cell's frames the least advanced one decides, so that a gap never hides; a failed frame
 /// comes before all others.
-pub(in crate::command) fn strip(session: &Value, cells: usize) -> String {
+pub(in crate::command) fn strip(session: &SessionDetail, cells: usize) -> String {
     stages(session, cells).into_iter().map(Stage::mark).collect()
 }
 
 /// As [`strip`], with failed cells in red where colours are used.
-pub(super) fn coloured(session: &Value, cells: usize, is_colourful: bool) -> String {
+pub(super) fn coloured(session: &SessionDetail, cells: usize, is_colourful: bool) -> String {
     let plain = strip(session, cells);
     if is_colourful { plain.replace(FAILED, &format!("\u{1b}[31m{FAILED}\u{1b}[0m")) } else { plain }
 }
 
-fn stages(session: &Value, cells: usize) -> Vec<Stage> {
-    let total = session.get("totalFrames").and_then(Value::as_u64).unwrap_or(0);
+fn stages(detail: &SessionDetail, cells: usize) -> Vec<Stage> {
+    let total = detail.session.total_frames;
     let Some(width) = std::num::NonZeroU64::new(total.min(cells as u64)) else {
         return Vec::new();
     };
     let mut drawn = vec![Stage::Done; usize::try_from(width.get()).unwrap_or(0)];
-    let coverage = session.get("coverage").and_then(Value::as_array);
-    for (range, stage) in coverage.into_iter().flatten().filter_map(piece) {
+    for Coverage { frame_range: [start, end], status, .. } in &detail.coverage {
+        let stage = Stage::of(status);
         for (cell, worst) in (0u64..).zip(&mut drawn) {
             let from = u128::from(cell) * u128::from(total) / u128::from(width.get());
             let to = u128::from(cell + 1) * u128::from(total) / u128::from(width.get());
-            if u128::from(range.0) < to && u128::from(range.1) > from {
+            if u128::from(*start) < to && u128::from(*end) > from {
                 *worst = (*worst).min(stage);
             }
         }
@@ -150,6 +123,17 @@ enum Stage {
 }
 
 impl Stage {
+    /// The stage of frames with that status; one that a later server may tell counts as not given out.
+    fn of(status: &str) -> Self {
+        match FrameTaskStatus::from_word(status) {
+            Some(FrameTaskStatus::Completed) => Self::Done,
+            Some(FrameTaskStatus::Assigned | FrameTaskStatus::Running) => Self::AtWorker,
+            Some(FrameTaskStatus::Lost) => Self::Returned,
+            Some(FrameTaskStatus::Failed) => Self::Failed,
+            Some(FrameTaskStatus::Pending | FrameTaskStatus::Cancelled) | None => Self::Waiting,
+        }
+    }
+
     const fn mark(self) -> char {
         match self {
             Self::Failed => FAILED,
@@ -161,36 +145,24 @@ impl Stage {
     }
 }
 
-fn piece(entry: &Value) -> Option<((u64, u64), Stage)> {
-    let range = entry.get("frameRange")?.as_array()?;
-    let stage = match entry.get("status")?.as_str()? {
-        "completed" => Stage::Done,
-        "assigned" | "running" => Stage::AtWorker,
-        "lost" => Stage::Returned,
-        "failed" => Stage::Failed,
-        _ => Stage::Waiting,
-    };
-    Some(((range.first()?.as_u64()?, range.get(1)?.as_u64()?), stage))
-}
-
 const FAILED: char = '×';
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::tests::detail, *};
     use serde_json::json;
 
-    fn parsed(text: &str) -> Result<Value, String> {
-        text.parse::<FrameList>().map(|list| list.to_json()).map_err(|error| error.to_string())
+    fn parsed(text: &str) -> Result<Vec<Range>, String> {
+        text.parse::<FrameList>().map(|list| list.0).map_err(|error| error.to_string())
     }
 
     /// S26b: frames are given as half-open ranges, as single frames, or as a message printed them.
     #[test]
     fn frames_are_read() {
-        assert_eq!(parsed("7"), Ok(json!([[7, 8]])));
-        assert_eq!(parsed("120-130,200"), Ok(json!([[120, 130], [200, 201]])));
-        assert_eq!(parsed(" 0-1 , 5 "), Ok(json!([[0, 1], [5, 6]])));
-        assert_eq!(parsed("[7, 8), [120, 130),4"), Ok(json!([[7, 8], [120, 130], [4, 5]])));
+        assert_eq!(parsed("7"), Ok(vec![[7, 8]]));
+        assert_eq!(parsed("120-130,200"), Ok(vec![[120, 130], [200, 201]]));
+        assert_eq!(parsed(" 0-1 , 5 "), Ok(vec![[0, 1], [5, 6]]));
+        assert_eq!(parsed("[7, 8), [120, 130),4"), Ok(vec![[7, 8], [120, 130], [4, 5]]));
     }
 
     /// I4, S26b: what is no list of frames is refused with words that say what to write.
@@ -212,12 +184,12 @@ mod tests {
     /// S26b: failed frames are counted, and named as `--frames` takes them.
     #[test]
     fn failed_frames_are_named() {
-        let failed = FailedFrames::of(&json!({"failedFrames": [[7, 8], [120, 130]]}));
-        assert_eq!((failed.count(), failed.text().as_str()), (11, "[7, 8), [120, 130)"));
-        assert_eq!(parsed(&failed.text()), Ok(json!([[7, 8], [120, 130]])));
-        assert_eq!(FailedFrames::of(&json!({})).count(), 0);
-        let many: Vec<Value> = (0..25).map(|frame| json!([frame * 2, frame * 2 + 1])).collect();
-        let text = FailedFrames::of(&json!({ "failedFrames": many })).text();
+        let failed = [[7, 8], [120, 130]];
+        assert_eq!((count(&failed), ranges_text(&failed).as_str()), (11, "[7, 8), [120, 130)"));
+        assert_eq!(parsed(&ranges_text(&failed)), Ok(failed.to_vec()));
+        assert_eq!(count(&[]), 0);
+        let many: Vec<Range> = (0..25).map(|frame| [frame * 2, frame * 2 + 1]).collect();
+        let text = ranges_text(&many);
         assert!(text.ends_with("[38, 39) and 5 more ranges"), "{text}");
     }
 
@@ -226,13 +198,12 @@ mod tests {
     fn the_least_advanced_frame_decides() {
         let entry =
             |start: u64, end: u64, status: &str| json!({"frameRange": [start, end], "status": status});
-        let session = json!({"totalFrames": 100, "coverage": [
+        let session = detail(json!({"totalFrames": 100, "coverage": [
             entry(0, 35, "completed"), entry(35, 50, "running"), entry(50, 51, "lost"), entry(51, 60, "completed"),
             entry(60, 100, "pending"),
-        ]});
+        ]}));
         assert_eq!(strip(&session, 10), "███▓▓▒····");
-        assert_eq!(strip(&json!({"totalFrames": 0}), 10), "");
-        assert_eq!(strip(&json!({}), 10), "");
+        assert_eq!(strip(&detail(json!({"totalFrames": 0})), 10), "");
     }
 
     /// S26b: one failed frame among many shows, by its mark alone, and in red where colours are used.
@@ -240,9 +211,9 @@ mod tests {
     fn a_failed_frame_shows() {
         let entry =
             |start: u64, end: u64, status: &str| json!({"frameRange": [start, end], "status": status});
-        let session = json!({"totalFrames": 100, "coverage": [
+        let session = detail(json!({"totalFrames": 100, "coverage": [
             entry(0, 34, "completed"), entry(34, 35, "failed"), entry(35, 90, "completed"), entry(90, 100, "pending"),
-        ]});
+        ]}));
         assert_eq!(strip(&session, 10), "███×█████·");
         assert_eq!(coloured(&session, 10, false), "███×█████·");
         assert_eq!(coloured(&session, 10, true), "███\u{1b}[31m×\u{1b}[0m█████·");

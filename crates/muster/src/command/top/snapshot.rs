@@ -2,9 +2,15 @@
 //! up to date.
 
 use super::state::{Connection, Input};
-use crate::client::{Client, ClientError, Events};
+use crate::client::{Answer, Client, ClientError, Events, Listing};
+use muster_contract_operations::ListedRun;
+use muster_contract_simulation::Session;
 use muster_coordinator::instant_now;
-use serde::{Deserialize, de::IgnoredAny};
+use muster_model::JobStatus;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{
@@ -131,43 +137,45 @@ impl Overview {
 
 /// Asks for everything, as one document: what `--json` prints.
 pub(super) async fn fetch(client: &Client) -> Result<Value, ClientError> {
-    let overview = client.get(&["api", "overview"], &[]).await?;
-    let fleet = client.get(&["api", "fleet"], &[]).await?;
-    let runs = runs(client, &overview).await?;
-    let sessions = of_status(client, &SESSIONS, "sessions", &overview).await?;
+    let overview: Value = client.get(&["api", "overview"], &[]).await?;
+    let fleet: Value = client.get(&["api", "fleet"], &[]).await?;
+    let counts: Overview = read(&overview);
+    let runs = runs(client, counts.runs).await?;
+    let sessions: Vec<Value> = of_status(client, &SESSIONS, counts.sessions).await?;
     let server = client.servers().to_string();
     Ok(json!({"server": server, "overview": overview, "fleet": fleet, "runs": runs, "sessions": sessions}))
 }
 
 /// The runs that have not ended; those at work with how far they are.
-async fn runs(client: &Client, overview: &Value) -> Result<Vec<Value>, ClientError> {
-    let mut runs = of_status(client, &["api", "runs"], "runs", overview).await?;
-    for run in runs.iter_mut().filter(|run| run["status"] == "running").take(DETAILS_MAX) {
-        let Some(id) = run["run_id"].as_str() else { continue };
-        *run = client.get(&["api", "runs", id], &[]).await?;
+async fn runs(client: &Client, counts: WorkCounts) -> Result<Vec<Value>, ClientError> {
+    let mut runs: Vec<Answer<ListedRun>> = of_status(client, &["api", "runs"], counts).await?;
+    let is_running = |run: &&mut Answer<ListedRun>| run.read.run.status == JobStatus::Running.as_str();
+    for run in runs.iter_mut().filter(is_running).take(DETAILS_MAX) {
+        run.raw = client.get(&["api", "runs", &run.read.run.run_id], &[]).await?;
     }
-    Ok(runs)
+    Ok(runs.into_iter().map(|run| run.raw).collect())
 }
 
-/// The work of one kind that has not ended, asked for only where the overview counts any.
-async fn of_status(
+/// The work of one kind that has not ended, asked for only where the overview counts any. The last piece of its route is
+/// what its list is called.
+async fn of_status<T: DeserializeOwned>(
     client: &Client,
     path: &[&str],
-    kind: &str,
-    overview: &Value,
-) -> Result<Vec<Value>, ClientError> {
+    counts: WorkCounts,
+) -> Result<Vec<T>, ClientError> {
+    let WorkCounts { pending, running, paused } = counts;
     let mut found = Vec::new();
-    for status in ["running", "paused", "pending"] {
-        if overview[kind][status].as_u64().unwrap_or(0) > 0 {
-            let query = [("status", status.to_owned()), ("limit", ROWS_MAX.to_string())];
-            let page = client.get(path, &query).await?;
-            found.extend(rows(&page[kind]).cloned());
+    for (status, count) in [("running", running), ("paused", paused), ("pending", pending)] {
+        if count > 0 {
+            let (name, query) =
+                (path.last().copied().unwrap_or_default(), vec![("status", status.to_owned())]);
+            found.extend(client.list(Listing { path, name, query, limit: ROWS_MAX }).await?);
         }
     }
     Ok(found)
 }
 
-pub(super) fn rows(list: &Value) -> impl Iterator<Item = &Value> {
+fn rows(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
@@ -389,41 +397,35 @@ impl Item {
 
 /// The lines of a snapshot's document.
 fn read_queue(document: &Value, overview: &Overview) -> Vec<Item> {
-    let runs = rows(&document["runs"]).map(run);
-    let sessions = rows(&document["sessions"]).map(session);
+    let runs = rows(&document["runs"]).filter_map(|run| Some(of_run(ListedRun::deserialize(run).ok()?)));
+    let sessions =
+        rows(&document["sessions"]).filter_map(|row| Some(of_session(Session::deserialize(row).ok()?)));
     let pool = (overview.pool.workers + overview.pool.jobs_waiting + overview.pool.jobs_running > 0)
         .then(|| pool(overview.pool));
     runs.chain(sessions).chain(pool).collect()
 }
 
-fn run(run: &Value) -> Item {
-    let count = |name: &str| run["counts"][name].as_u64().unwrap_or(0);
-    let ended = count("completed") + count("failed") + count("cancelled");
-    let progress = run["counts"].is_object().then(|| (ended, ended + count("running") + count("pending")));
-    let mut note = [text(run, "title"), text(run, "workflow_id")].into_iter().find(|text| !text.is_empty());
-    if count("failed") > 0 {
-        let failed = format!("{} failed", count("failed"));
-        note = Some(note.map_or(failed.clone(), |note| format!("{failed}, {note}")));
-    }
+fn of_run(ListedRun { run, counts, .. }: ListedRun) -> Item {
+    let named = run.title.filter(|title| !title.is_empty()).unwrap_or(run.workflow_id);
+    let note = match counts.failed {
+        0 => named,
+        failed => format!("{failed} failed, {named}"),
+    };
     Item {
         kind: Kind::Run,
-        id: text(run, "run_id"),
-        status: text(run, "status"),
-        progress,
-        note: note.unwrap_or_default(),
+        id: run.run_id,
+        status: run.status.into(),
+        progress: Some((counts.ended(), counts.rows())),
+        note,
     }
 }
 
-fn session(session: &Value) -> Item {
-    let frames = session["totalFrames"].as_u64().map(|total| {
-        let done = session["completedFrames"].as_u64().unwrap_or(0);
-        (done, total)
-    });
+fn of_session(session: Session) -> Item {
     Item {
         kind: Kind::Session,
-        id: text(session, "sessionId"),
-        status: text(session, "status"),
-        progress: frames,
+        id: session.session_id,
+        status: session.status.into(),
+        progress: Some((session.completed_frames, session.total_frames)),
         note: "frames".to_owned(),
     }
 }
@@ -435,14 +437,31 @@ fn pool(pool: Pool) -> Item {
     Item { kind: Kind::Pool, id: "jobs".to_owned(), status, progress: None, note }
 }
 
-fn text(object: &Value, name: &str) -> String {
-    object[name].as_str().unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use serde_json::json;
+
+    /// A run as the server lists it; counts as in [`muster_contract_operations::Counts`].
+    pub(in crate::command::top) fn run(
+        id: &str,
+        status: &str,
+        title: Option<&str>,
+        counts: [u64; 5],
+    ) -> Value {
+        let [pending, running, completed, failed, cancelled] = counts;
+        json!({"run_id": id, "status": status, "outcome": "open", "title": title, "workflow_id": "nightly",
+            "queue": "default", "max_attempts": 3, "created_at": 1, "started_at": null, "completed_at": null,
+            "error": null, "schedule_id": null, "total": null, "counts": {"pending": pending, "running": running,
+                "completed": completed, "failed": failed, "cancelled": cancelled}})
+    }
+
+    /// A session of 100 frames as the server lists it.
+    pub(in crate::command::top) fn session(id: &str, status: &str, completed_frames: u64) -> Value {
+        json!({"sessionId": id, "status": status, "totalFrames": 100, "completedFrames": completed_frames,
+            "complete": false, "skippedFrames": 0, "framesPerTask": 10, "qualityMode": "strict",
+            "outputDirectory": "d", "createdAt": 1, "endedAt": null})
+    }
 
     #[test]
     fn what_ended_is_summed_over_the_contracts() {
@@ -479,19 +498,18 @@ mod tests {
 
     #[test]
     fn work_says_how_far_it_is() {
-        let counts = json!({"pending": 5, "running": 2, "completed": 2, "failed": 1, "cancelled": 0});
-        let runs = json!([
-            {"run_id": "r1", "status": "running", "title": "warm up", "workflow_id": "w", "counts": counts},
-            {"run_id": "r2", "status": "pending", "title": null, "workflow_id": "w"},
-        ]);
-        let sessions =
-            json!([{"sessionId": "s1", "status": "paused", "totalFrames": 100, "completedFrames": 40}]);
+        let runs = [
+            run("r1", "running", Some("warm up"), [5, 2, 2, 1, 0]),
+            run("r2", "pending", None, [0; 5]),
+            json!({"run_id": "a row of a strange server"}),
+        ];
+        let sessions = [session("s1", "paused", 40)];
         let overview = Overview { pool: Pool { workers: 2, ..Pool::default() }, ..Overview::default() };
         let items = read_queue(&json!({"runs": runs, "sessions": sessions}), &overview);
         let told: Vec<_> = items.iter().map(|item| (item.line(), item.progress)).collect();
         let expected = [
             ("run r1 running 1 failed, warm up".to_owned(), Some((3, 10))),
-            ("run r2 pending w".to_owned(), None),
+            ("run r2 pending nightly".to_owned(), Some((0, 0))),
             ("session s1 paused frames".to_owned(), Some((40, 100))),
             ("pool jobs 0 running 0 waiting, 0/2 workers online".to_owned(), None),
         ];

@@ -226,7 +226,10 @@ const EVENTS_MAX: usize = 1000;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
+    use super::{
+        super::snapshot::tests::{run, session},
+        *,
+    };
     use crossterm::event::{KeyCode, KeyModifiers};
     use serde_json::{Value, json};
 
@@ -248,13 +251,9 @@ pub(super) mod tests {
             {"node_id": "PC-01", "status": "online", "draining": false, "max_devices": 20, "devices": devices},
             {"node_id": "PC-02", "status": "offline", "draining": true, "devices": [["b-1", "offline", null]]},
         ]);
-        let counts = json!({"pending": 1, "running": 1, "completed": 2, "failed": 0, "cancelled": 0});
-        let runs = json!([
-            {"run_id": "r1", "status": "running", "title": "warm up", "workflow_id": "w", "counts": counts},
-            {"run_id": "r2", "status": "pending", "title": null, "workflow_id": "nightly"},
-        ]);
-        let sessions =
-            json!([{"sessionId": "s1", "status": "running", "totalFrames": 100, "completedFrames": 25}]);
+        let runs =
+            [run("r1", "running", Some("warm up"), [1, 1, 2, 0, 0]), run("r2", "pending", None, [0; 5])];
+        let sessions = [session("s1", "running", 25)];
         json!({"overview": overview, "fleet": {"nodes": nodes}, "runs": runs, "sessions": sessions})
     }
 

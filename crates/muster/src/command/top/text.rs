@@ -169,7 +169,7 @@ runs 1 running, 1 waiting; sessions 1 running, 0 waiting, 0 paused; pool jobs 2 
 node PC-01 online: 1 running, 1 idle, 1 error, 0 offline
 node PC-02 offline: 0 running, 0 idle, 0 error, 1 offline
 run r1 running 2/4 warm up
-run r2 pending nightly
+run r2 pending 0/0 nightly
 session s1 running 25/100 frames
 pool jobs 2 running 5 waiting, 1/2 workers online";
         assert_eq!(page(&Snapshot::read(&document())), expected);

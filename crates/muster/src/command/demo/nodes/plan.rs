@@ -1,5 +1,6 @@
 //! The runs of a round, and every failure in them.
 
+use muster_contract_operations::{RunRequest, Scope as WireScope};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -44,21 +45,19 @@ impl Scope {
         })
     }
 
-    /// In the words of Q15; null for all devices.
-    fn wire(self) -> Value {
+    /// In the words of Q15; none for all devices.
+    fn wire(self) -> Option<WireScope> {
         match self {
-            Self::All => Value::Null,
-            Self::Pc(pc) => json!({"pcs": [pc]}),
-            Self::Kiosks | Self::Worn => {
-                json!({"devices": self.devices().map(device_id).collect::<Vec<_>>()})
-            }
+            Self::All => None,
+            Self::Pc(pc) => Some(WireScope::Pcs(vec![pc.to_owned()])),
+            Self::Kiosks | Self::Worn => Some(WireScope::Devices(self.devices().map(device_id).collect())),
         }
     }
 }
 
 impl RunPlan {
     /// The body of `POST /api/runs`. The parameter that steers simulated devices tells them when to fail (N23).
-    pub(super) fn submission(&self) -> Value {
+    pub(super) fn submission(&self) -> RunRequest {
         let steering = |device: usize| {
             let (step, reason) = FAULTS[device % FAULTS.len()];
             let attempts = self.failures(device);
@@ -69,14 +68,16 @@ impl RunPlan {
         // Longer where an agent is killed at work; the screenshots of kiosks are for the dashboard.
         let step_ms = if matches!(self.twist, Twist::AgentKilled(_)) { 2 * STEP_MS } else { STEP_MS };
         let pictures = matches!(self.scope, Scope::Kiosks);
-        json!({
-            "workflow_id": WORKFLOW,
-            "params": {"simulate": {"step_ms": step_ms, "devices": devices, "pictures": pictures}},
-            "scope": self.scope.wire(),
-            "queue": self.queue,
-            "max_attempts": ATTEMPTS_MAX,
-            "title": self.title,
-        })
+        let params = json!({"simulate": {"step_ms": step_ms, "devices": devices, "pictures": pictures}});
+        RunRequest {
+            workflow_id: WORKFLOW.to_owned(),
+            params: (&params).into(),
+            scope: self.scope.wire(),
+            queue: Some(self.queue.to_owned()),
+            timeout_ms: None,
+            max_attempts: Some(ATTEMPTS_MAX),
+            title: Some(self.title.to_owned()),
+        }
     }
 
     /// Compares the rows of a finished run, by device, with the plan.
@@ -188,12 +189,16 @@ mod tests {
         ROUND.iter().copied().flatten()
     }
 
+    fn params(run: &RunRequest) -> Value {
+        serde_json::from_str(run.params.as_str()).unwrap()
+    }
+
     /// N23, Q10, Q11: a run tells the agents of each device that is to fail in it, and its rows end accordingly.
     #[test]
     fn a_submission_carries_the_faults() {
         for run in runs() {
-            let submission = run.submission();
-            let steered = submission["params"]["simulate"]["devices"].as_object().unwrap();
+            let params = params(&run.submission());
+            let steered = params["simulate"]["devices"].as_object().unwrap();
             let failing = run.scope.devices().filter(|device| run.ending(*device) != ("completed", 1));
             assert_eq!(
                 steered.keys().cloned().collect::<Vec<_>>(),
@@ -201,7 +206,7 @@ mod tests {
             );
         }
         let worn = runs().find(|run| run.twist == Twist::WearsOut).unwrap();
-        assert_eq!(worn.submission()["params"]["simulate"]["devices"]["sim-0142"]["fail_attempts"], 3);
+        assert_eq!(params(&worn.submission())["simulate"]["devices"]["sim-0142"]["fail_attempts"], 3);
         assert_eq!(worn.ending(142), ("failed", 3));
     }
 

@@ -1,6 +1,7 @@
 //! A job of the pool and its planned end.
 
 use super::member::{BUILT_IN, PROGRAMS};
+use muster_contract_pool::JobRequest;
 use muster_proof::{Receipt, canonical, sha256_hex};
 use serde_json::{Value, json};
 
@@ -108,12 +109,12 @@ impl JobPlan {
 
     /// One of the jobs of `POST /jobs/batch` (P13, P18). Hashes are checked against outputs, the liar's too: it lies about
     /// the answer, not about what it submitted.
-    pub(super) fn submission(self) -> Value {
-        let (requires, attempts, redundancy) = match self.kind {
-            Kind::LongNap => (json!({"disk_gb": 100}), None, 1),
-            Kind::Fails(attempts) => (Value::Null, Some(attempts), 1),
-            Kind::Vote => (Value::Null, None, OWNERS),
-            Kind::Sum | Kind::ColdStart => (Value::Null, None, 1),
+    pub(super) fn submission(self) -> JobRequest {
+        let (requires, max_attempts, redundancy) = match self.kind {
+            Kind::LongNap => (Some(r#"{"disk_gb":100}"#.into()), None, 1),
+            Kind::Fails(attempts) => (None, Some(attempts), 1),
+            Kind::Vote => (None, None, OWNERS),
+            Kind::Sum | Kind::ColdStart => (None, None, 1),
         };
         let region = match self.kind {
             Kind::Sum | Kind::LongNap | Kind::Fails(_) => Some(BUILT_IN),
@@ -121,8 +122,15 @@ impl JobPlan {
             Kind::Vote => None,
         };
         let priority = if self.kind == Kind::LongNap { 100 } else { self.number * 37 % 100 };
-        json!({"payload": self.payload(), "priority": priority, "region": region, "requires": requires,
-            "max_attempts": attempts, "redundancy": redundancy, "verify_output_hash": true})
+        JobRequest {
+            priority: u8::try_from(priority).unwrap_or(100),
+            region: region.map(Into::into),
+            requires,
+            max_attempts,
+            verify_output_hash: true,
+            redundancy: Some(redundancy),
+            ..JobRequest::new(self.payload().to_string().as_str().into())
+        }
     }
 
     /// Planned number of assignments; none for votes, where it depends on the voters.
@@ -183,8 +191,8 @@ mod tests {
     fn only_votes_are_for_every_worker() {
         for plan in JobPlan::alone().into_iter().chain(JobPlan::votes()) {
             let submission = plan.submission();
-            assert_eq!(submission["region"].is_null(), plan.kind == Kind::Vote);
-            assert_eq!(submission["redundancy"] == 1, plan.kind != Kind::Vote);
+            assert_eq!(submission.region.is_none(), plan.kind == Kind::Vote);
+            assert_eq!(submission.redundancy == Some(1), plan.kind != Kind::Vote);
         }
     }
 

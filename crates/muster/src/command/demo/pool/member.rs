@@ -5,10 +5,12 @@ use super::super::{
     server::Server,
 };
 use crate::{client::Client, failure::Failure};
+use muster_accounts::wire::Token;
+use muster_contract_pool::{SubmitRequest, WorkerSummary};
 use muster_spool::{Directory, Limits, Spool, set_aside_entries};
 use muster_workers::pool::KeyFile;
 use serde_json::{Value, json};
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
 /// A user of the demo, logged in (P1).
 pub(super) struct Person {
@@ -26,7 +28,7 @@ pub(super) struct Member {
     spool: PathBuf,
     key: PathBuf,
     /// Time of its last call that the demo knows of, as the server says it.
-    seen_at: Option<String>,
+    seen_at: Option<Arc<str>>,
 }
 
 /// A worker as it is planned.
@@ -49,11 +51,10 @@ impl Person {
     ) -> Result<Self, Failure> {
         let password: String = rand::random::<[u8; 16]>().iter().map(|byte| format!("{byte:02x}")).collect();
         let user = json!({"username": name, "password": password, "roles": [role]});
-        server.client().post(&["users"], &user).await?;
+        server.client().post::<Value>(&["users"], &user).await?;
         let login = json!({"username": name, "password": password});
-        let answer = server.client_with(None).post(&["auth", "login"], &login).await?;
-        let token = answer["access_token"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { name, password, client: server.client_with(Some(token)) })
+        let token: Token = server.client_with(None).post(&["auth", "login"], &login).await?;
+        Ok(Self { name, password, client: server.client_with(Some(token.access_token)) })
     }
 }
 
@@ -112,11 +113,11 @@ impl Member {
 
     /// Asks the server for its id and the time of its last call.
     async fn look_up(&mut self, owner: &Person) -> Result<(), Failure> {
-        let answer = owner.client.get(&["workers"], &[]).await?;
-        let mut workers = answer["workers"].as_array().into_iter().flatten();
-        if let Some(worker) = workers.find(|worker| worker["name"] == self.plan.name) {
-            self.id = worker["id"].as_u64().unwrap_or_default();
-            self.seen_at = worker["last_seen_at"].as_str().map(str::to_owned);
+        let answer: Value = owner.client.get(&["workers"], &[]).await?;
+        let workers = WorkerSummary::read_list(answer.to_string().as_bytes(), false);
+        let workers = workers.map_err(|error| owner.client.not_ours(&error.to_string()))?;
+        if let Some(worker) = workers.into_iter().find(|worker| *worker.name == *self.plan.name) {
+            (self.id, self.seen_at) = (worker.id, worker.last_seen);
         }
         Ok(())
     }
@@ -140,8 +141,7 @@ impl Member {
 }
 
 fn assignment_of(body: &[u8]) -> u64 {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    body["assignment_id"].as_u64().unwrap_or_default()
+    serde_json::from_slice(body).map_or(0, |result: SubmitRequest| result.assignment_id)
 }
 
 /// Four workers of three owners: two with the built-in handler, one that runs a program, one that lies.
