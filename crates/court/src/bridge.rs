@@ -12,6 +12,10 @@ use crate::{
     file::{Outcome, OutcomeStatus},
     roles::general::{Ending, GeneralMind, Start, failed_outcome},
 };
+use muster_contract_operations::{RunDetail, RunState};
+use muster_contract_pool::Job;
+use muster_contract_simulation::Session;
+use muster_model::JobOutcome;
 use muster_worker_kit::http::{Manner, Servers, Unanswered, because, below, body, detail, retry_after};
 use news::Feed;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -83,9 +87,9 @@ impl Bridge {
         let id = remote.get_or_init(|| id);
         let watch = self.news.watch(id);
         loop {
-            match self.patiently(Call::Show(id)).await {
-                Ok(answer) => {
-                    if let Some(ending) = self.fleet.ending(start, id, &answer) {
+            match self.patiently(Call::Show(id), Remote::read).await {
+                Ok(remote) => {
+                    if let Some(ending) = remote.ending(start, id) {
                         return ending;
                     }
                 }
@@ -106,14 +110,7 @@ impl Bridge {
     async fn hand_over(&self, start: &Start) -> Result<String, Refusal> {
         let key = Fleet::key(start);
         let body = self.fleet.body(start);
-        let id = loop {
-            let answer = self.patiently(Call::Submit { body: &body, key: &key }).await?;
-            if let Some(id) = self.fleet.id(&answer) {
-                break id;
-            }
-            tracing::warn!("an answer without an id: is that the coordinator?");
-            tokio::time::sleep(PAUSE_MAX).await;
-        };
+        let id = self.patiently(Call::Submit { body: &body, key: &key }, Fleet::read_id).await?;
         if let Err(fault) = GeneralMind::hand_over(&self.folder, &start.task, self.fleet, &id) {
             // A next life hands it in again, under the same key, and gets the same id.
             tracing::warn!(task = %start.task, id, %fault, "the coordinator's id is not recorded");
@@ -126,12 +123,12 @@ impl Bridge {
         let late = Ending::TimedOut(self.limit_s);
         let Some(id) = self.learn(start, remote).await else { return late };
         let id = &id;
-        let cancelling = self.patiently(Call::Cancel(id));
+        let cancelling = self.patiently(Call::Cancel(id), |_, _| Ok(()));
         match tokio::time::timeout(CANCEL_MAX, cancelling).await {
             Ok(Ok(_cancelled)) => late,
             Ok(Err(_ended)) => {
-                let answer = self.client.ask(self.fleet, Call::Show(id)).await.ok();
-                answer.and_then(|answer| self.fleet.ending(start, id, &answer)).unwrap_or(late)
+                let remote = self.client.ask(self.fleet, Call::Show(id), Remote::read).await.ok();
+                remote.and_then(|remote| remote.ending(start, id)).unwrap_or(late)
             }
             Err(_unreachable) => {
                 tracing::warn!(task = %start.task, id, "cannot be cancelled: the coordinator does not answer");
@@ -153,10 +150,10 @@ impl Bridge {
     }
 
     /// Calls until there is an answer, with growing pauses: either side may be gone for a while.
-    async fn patiently(&self, call: Call<'_>) -> Result<Value, Refusal> {
+    async fn patiently<T>(&self, call: Call<'_>, read: Read<T>) -> Result<T, Refusal> {
         let mut pause = PAUSE_MIN;
         loop {
-            match self.client.ask(self.fleet, call).await {
+            match self.client.ask(self.fleet, call, read).await {
                 Ok(answer) => return Ok(answer),
                 Err(CallError::Refused(status, detail)) => return Err(Refusal(status, detail)),
                 Err(CallError::Later(why, after)) => {
@@ -206,6 +203,9 @@ enum Call<'a> {
     Cancel(&'a str),
 }
 
+/// Reads the body of a good response.
+type Read<T> = fn(Fleet, &[u8]) -> serde_json::Result<T>;
+
 struct Client {
     http: reqwest::Client,
     coordinator: Coordinator,
@@ -213,12 +213,16 @@ struct Client {
 
 impl Client {
     /// Makes a call. All of them may arrive twice: what is handed in is recognised, by its key or its id.
-    async fn ask(&self, fleet: Fleet, call: Call<'_>) -> Result<Value, CallError> {
+    async fn ask<T>(&self, fleet: Fleet, call: Call<'_>, read: Read<T>) -> Result<T, CallError> {
         let answer = self
             .coordinator
             .servers
             .ask(Manner::repeatable(ANSWER_MAX), |server| self.request(server, fleet, call));
-        json(answer.await?).await
+        let mut answer = understood(answer.await?).await?;
+        let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
+        let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
+        read(fleet, &body)
+            .map_err(|error| not_ours(&format!("an answer that is not the contract's ({error})")))
     }
 
     /// Opens the feed, after an entry that was seen.
@@ -258,13 +262,6 @@ impl From<Unanswered> for CallError {
     fn from(error: Unanswered) -> Self {
         Self::Later(error.to_string(), error.retry_after())
     }
-}
-
-async fn json(answer: Response) -> Result<Value, CallError> {
-    let mut answer = understood(answer).await?;
-    let body = body(&mut answer, ANSWER_BYTES_MAX).await.map_err(no_answer)?;
-    let body = body.ok_or_else(|| not_ours("an answer that is too long"))?;
-    serde_json::from_slice(&body).map_err(|_| not_ours("an answer that is no JSON"))
 }
 
 /// A good answer, or what a bad one means. A token that does not open may be mended, as a server that is down.
@@ -334,14 +331,13 @@ impl Fleet {
         }
     }
 
-    /// The id in an answer.
-    fn id(self, answer: &Value) -> Option<String> {
-        let text = |key| answer.get(key).and_then(Value::as_str).map(str::to_owned);
-        match self {
-            Self::Run => text("run_id"),
-            Self::Session => text("sessionId"),
-            Self::Job => answer.get("id").and_then(Value::as_u64).map(|id| id.to_string()),
-        }
+    /// Reads the id in the answer to a submission.
+    fn read_id(self, body: &[u8]) -> serde_json::Result<String> {
+        Ok(match self {
+            Self::Run => serde_json::from_slice::<RunState>(body)?.run_id,
+            Self::Session => serde_json::from_slice::<Session>(body)?.session_id,
+            Self::Job => serde_json::from_slice::<Job>(body)?.id.to_string(),
+        })
     }
 
     /// The body that is handed in: the payload as it is. A session is recognised by its id alone, so one without gets
@@ -364,23 +360,43 @@ impl Fleet {
     fn key(start: &Start) -> String {
         numbered(start, '.')
     }
+}
 
-    /// The ending that an answer reports, if there is one.
-    fn ending(self, start: &Start, id: &str, answer: &Value) -> Option<Ending> {
-        let status = answer.get("status").and_then(Value::as_str)?;
-        let summary = self.summary(id, answer);
-        match status {
+/// Work at the coordinator, as its contract shows it.
+enum Remote {
+    Run(RunDetail),
+    Session(Session),
+    Job(Job),
+}
+
+impl Remote {
+    fn read(fleet: Fleet, body: &[u8]) -> serde_json::Result<Self> {
+        Ok(match fleet {
+            Fleet::Run => Self::Run(serde_json::from_slice(body)?),
+            Fleet::Session => Self::Session(serde_json::from_slice(body)?),
+            Fleet::Job => Self::Job(serde_json::from_slice(body)?),
+        })
+    }
+
+    /// The ending that this reports, if there is one.
+    fn ending(&self, start: &Start, id: &str) -> Option<Ending> {
+        let (status, error) = match self {
+            Self::Run(RunDetail { run, .. }) => (&run.status, run.error.as_deref()),
+            Self::Session(session) => (&session.status, session.error.as_deref()),
+            Self::Job(job) => (&job.status, job.error_message.as_deref()),
+        };
+        let summary = self.summary(id);
+        match &**status {
             "success" | "completed" => {
                 let mut outcome = success(&start.task, &summary);
                 // Readers of results can use the output of a job; the coordinator has larger outputs.
-                let output = answer.get("output").map(Value::to_string);
+                let output = self.output().map(|output| output.to_string());
                 if let Some(output) = output.filter(|output| output.len() <= OUTPUT_BYTES_MAX) {
                     outcome.document.set_raw("output", output);
                 }
                 Some(Ending::Remote(outcome))
             }
             "failed" => {
-                let error = ["error", "error_message"].iter().find_map(|key| answer.get(key)?.as_str());
                 let error = error.map_or_else(|| summary.clone(), |error| format!("{summary}: {error}"));
                 Some(self.failure(start, &error))
             }
@@ -391,42 +407,43 @@ impl Fleet {
     }
 
     /// A session whose id the payload names would only be found again as it ended.
-    fn failure(self, start: &Start, error: &str) -> Ending {
+    fn failure(&self, start: &Start, error: &str) -> Ending {
         let payload = start.document.object("payload").unwrap_or_default();
-        if self == Self::Session && payload.has(SESSION_ID) {
+        if matches!(self, Self::Session(_)) && payload.has(SESSION_ID) {
             return Ending::Refused(error.to_owned());
         }
         Ending::Remote(failed_outcome(&start.task, OutcomeStatus::Failed, error))
     }
 
-    fn summary(self, id: &str, answer: &Value) -> String {
-        let said = answer.get("output").and_then(|output| output.get("summary")?.as_str());
-        if let Some(said) = said.filter(|_| self == Self::Job) {
-            return said.to_owned();
-        }
-        let number = |value: Option<&Value>| value.and_then(Value::as_u64).unwrap_or(0);
-        let status = answer.get("status").and_then(Value::as_str).unwrap_or_default();
+    /// The output of a job.
+    fn output(&self) -> Option<Value> {
+        let Self::Job(job) = self else { return None };
+        let output = job.output.as_ref().and_then(|output| serde_json::from_str(output.as_str()).ok());
+        Some(output.unwrap_or_default())
+    }
+
+    fn summary(&self, id: &str) -> String {
         match self {
-            Self::Run => {
-                let count = |key| number(answer.get("counts").and_then(|counts| counts.get(key)));
-                let (completed, failed, cancelled) =
-                    (count("completed"), count("failed"), count("cancelled"));
+            Self::Run(RunDetail { run, counts, .. }) => {
+                let (completed, failed, cancelled) = (counts.completed, counts.failed, counts.cancelled);
                 let counts = format!("{completed} completed, {failed} failed, {cancelled} cancelled");
                 // A run with failures is never called a success alone (Q7b).
-                match answer.get("outcome").and_then(Value::as_str) {
-                    Some("partial") => format!("run {id}: partial, {counts}"),
-                    _ => format!("run {id}: {counts}"),
-                }
+                let is_partial = run.outcome == JobOutcome::Partial.as_str();
+                format!("run {id}: {}{counts}", if is_partial { "partial, " } else { "" })
             }
-            Self::Session => {
-                let (done, all) = (number(answer.get("completedFrames")), number(answer.get("totalFrames")));
+            Self::Session(session) => {
+                let Session { status, completed_frames, total_frames, .. } = session;
+                let frames = format!("session {id}: {status}, {completed_frames} of {total_frames} frames");
                 // Nor is a session with skipped frames called completed alone (S23b).
-                match number(answer.get("skippedFrames")) {
-                    0 => format!("session {id}: {status}, {done} of {all} frames"),
-                    skipped => format!("session {id}: {status}, {done} of {all} frames, {skipped} skipped"),
+                match session.skipped_frames {
+                    0 => frames,
+                    skipped => format!("{frames}, {skipped} skipped"),
                 }
             }
-            Self::Job => format!("job {id}: {status}"),
+            Self::Job(job) => {
+                let said = self.output().and_then(|output| Some(output.get("summary")?.as_str()?.to_owned()));
+                said.unwrap_or_else(|| format!("job {id}: {}", job.status))
+            }
         }
     }
 }

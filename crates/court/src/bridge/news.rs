@@ -1,6 +1,7 @@
 //! The coordinator's feed, for whoever follows something there: one connection, while there is anything to follow.
 
 use super::{CallError, Client, Fleet, PAUSE_MAX, PAUSE_MIN};
+use muster_worker_kit::http::{EventLines, StreamEvent};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 use std::{
@@ -28,15 +29,7 @@ pub(super) struct Watch<'a> {
 /// A feed that is open.
 struct Stream {
     answer: Response,
-    rest: Vec<u8>,
-}
-
-/// One entry of the feed.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Entry {
-    id: Option<String>,
-    kind: String,
-    data: String,
+    lines: EventLines,
 }
 
 impl Feed {
@@ -61,7 +54,7 @@ impl Feed {
             match client.feed(last.as_deref()).await {
                 Ok(answer) => {
                     pause = PAUSE_MIN;
-                    self.hear(Stream { answer, rest: Vec::new() }, fleet, &mut last).await;
+                    self.hear(Stream { answer, lines: EventLines::default() }, fleet, &mut last).await;
                 }
                 Err(CallError::Refused(StatusCode::GONE, _)) => last = None,
                 Err(failed_outcome) => {
@@ -95,13 +88,13 @@ impl Feed {
                 *last = None;
                 return;
             }
-            if entry.id.is_some() {
-                *last = entry.id;
+            if !entry.id.is_empty() {
+                *last = Some(entry.id);
             }
         }
     }
 
-    fn notice(&self, entry: &Entry, fleet: Fleet) {
+    fn notice(&self, entry: &StreamEvent, fleet: Fleet) {
         if !entry.kind.starts_with(fleet.news()) {
             return;
         }
@@ -132,35 +125,16 @@ impl Drop for Watch<'_> {
 
 impl Stream {
     /// The next entry; none where the feed ends, is silent for too long, or sends what no feed sends.
-    async fn next(&mut self) -> Option<Entry> {
+    async fn next(&mut self) -> Option<StreamEvent> {
         loop {
-            if let Some(end) = self.rest.windows(2).position(|two| two == b"\n\n") {
-                let text: Vec<u8> = self.rest.drain(..end + 2).collect();
-                return Some(Entry::of(&String::from_utf8_lossy(&text)));
-            }
-            if self.rest.len() > ENTRY_BYTES_MAX {
-                return None;
+            if let Some(entry) = self.lines.next_event() {
+                return Some(entry);
             }
             let chunk = tokio::time::timeout(SILENCE_MAX, self.answer.chunk()).await;
-            self.rest.extend_from_slice(&chunk.ok()?.ok()??);
-        }
-    }
-}
-
-impl Entry {
-    fn of(text: &str) -> Self {
-        let mut entry = Self::default();
-        for line in text.lines() {
-            let (name, value) = line.split_once(':').unwrap_or((line, ""));
-            let value = value.strip_prefix(' ').unwrap_or(value);
-            match name {
-                "id" => entry.id = Some(value.to_owned()),
-                "event" => value.clone_into(&mut entry.kind),
-                "data" => entry.data.push_str(value),
-                _ => {}
+            if !self.lines.take(&chunk.ok()?.ok()??) {
+                return None;
             }
         }
-        entry
     }
 }
 
@@ -175,7 +149,6 @@ fn names(value: &Value, id: &str) -> bool {
     }
 }
 
-const ENTRY_BYTES_MAX: usize = 4 << 20;
 /// The coordinator says something every few seconds, if only that it is there.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
@@ -184,24 +157,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// C17: entries are read as the coordinator writes them; what is no field is nobody's business.
-    #[test]
-    fn entries_are_read() {
-        let entry = Entry::of("id: 41\nevent: job_ended\ndata: {\"job\":\"r-1\"}\n\n");
-        let expected =
-            Entry { id: Some("41".into()), kind: "job_ended".into(), data: "{\"job\":\"r-1\"}".into() };
-        assert_eq!(entry, expected);
-        assert_eq!(Entry::of(": still there\n\n"), Entry::default());
-    }
-
     /// C17: an entry that names something concerns it, wherever it does; one of another kind, or of another, does not.
     #[tokio::test(start_paused = true)]
     async fn whoever_is_named_is_told() {
         assert!(names(&json!({"completed": [5, 8]}), "8") && !names(&json!({"completed": [58]}), "8"));
         let news = Feed::default();
         let watch = news.watch("r-1");
-        let about = |kind: &str, job: &str| Entry {
-            id: None,
+        let about = |kind: &str, job: &str| StreamEvent {
+            id: String::new(),
             kind: kind.to_owned(),
             data: json!({ "job": job }).to_string(),
         };

@@ -136,15 +136,34 @@ impl Memory {
         let number = ids.len() + 7;
         let named = body.get("sessionId").and_then(Value::as_str).map(str::to_owned);
         let id = ids.entry(key).or_insert_with(|| named.unwrap_or_else(|| number.to_string())).clone();
-        let number: Option<u64> = id.parse().ok();
-        let answer = json!({"run_id": id, "sessionId": id, "id": number, "status": "running"});
-        (StatusCode::CREATED, Json(answer)).into_response()
+        (StatusCode::CREATED, Json(view(&call.path, &id))).into_response()
     }
 
-    fn shown(&self, id: &str) -> Response {
-        let standing = self.standing.lock().unwrap();
-        Json(standing.get(id).cloned().unwrap_or_else(|| json!({"status": "running"}))).into_response()
+    fn shown(&self, path: &str, id: &str) -> Response {
+        let mut view = view(path, id);
+        if let Some(Value::Object(standing)) = self.standing.lock().unwrap().get(id) {
+            view.as_object_mut().unwrap().extend(standing.clone());
+        }
+        Json(view).into_response()
     }
+}
+
+/// Something of a fleet that runs.
+fn view(path: &str, id: &str) -> Value {
+    if path.starts_with("/jobs") {
+        return json!({"id": id.parse::<u64>().unwrap(), "status": "running", "payload": {}, "priority": 0,
+            "region": null, "output": null, "output_hash": null, "error_message": null, "artifact_uri": null,
+            "metrics_json": null, "created_at": "2026-02-26T00:00:00.000000Z", "finished_at": null});
+    }
+    if path.starts_with("/api/v1/sessions") {
+        return json!({"sessionId": id, "status": "running", "totalFrames": 1, "completedFrames": 0, "complete": false,
+            "skippedFrames": 0, "framesPerTask": 1, "qualityMode": "strict", "outputDirectory": "d", "createdAt": 1,
+            "endedAt": null});
+    }
+    let counts = json!({"pending": 0, "running": 0, "completed": 0, "failed": 0, "cancelled": 0});
+    json!({"run_id": id, "status": "running", "outcome": "open", "title": null, "workflow_id": "w", "queue": "q",
+        "max_attempts": 3, "created_at": 1, "started_at": null, "completed_at": null, "error": null,
+        "schedule_id": null, "counts": counts, "per_pc": {}, "total": null, "rate_per_min": 0.0, "eta_ms": null})
 }
 
 async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response {
@@ -161,10 +180,10 @@ async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response
     match (&call.method, call.path.ends_with("/cancel")) {
         (&Method::POST, true) | (&Method::DELETE, _) => {
             memory.stands(&id, json!({"status": "cancelled"}));
-            memory.shown(&id)
+            memory.shown(&call.path, &id)
         }
         (&Method::POST, false) => memory.taken(&call),
-        _ => memory.shown(&id),
+        _ => memory.shown(&call.path, &id),
     }
 }
 
