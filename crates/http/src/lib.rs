@@ -46,7 +46,7 @@ pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
 pub use metrics::{Encode, Gather, Metrics};
 pub use muster_problem::{
-    Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, read_json, schema,
+    Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, lists, read_json, schema,
 };
 pub use params::{Params, PathText};
 pub use peer::Peer;
