@@ -122,7 +122,7 @@ fn costs(rounds: &[Round]) -> String {
     format!("{total:.1} µs of a core per callback: {}", threads.join(", "))
 }
 
-/// What the threads of that name do.
+/// The role of the threads of that name.
 pub(crate) fn role(thread: &str) -> &str {
     match thread {
         "tokio-rt-worker" => "HTTP",

@@ -80,7 +80,7 @@ mutants! {
     PoolTimeoutReadAsMillis,
     /// The ids of a batch begin one too late (P18).
     PoolBatchIdsOffByOne,
-    /// A job that has ended cannot be found by whoever cancels it (P13).
+    /// The cancellation of an ended job is refused with 404 (P13).
     PoolJobFinishedSaidMissing,
     /// A worker is shown without the reason of its ban (P14).
     PoolBanReasonLeftOut,
@@ -90,7 +90,7 @@ mutants! {
     RunTimeoutLimit,
     /// A run that was cancelled is said to run (Q7).
     CancelledSaidRunning,
-    /// A run that has ended cannot be found by whoever cancels it (Q7).
+    /// The cancellation of an ended run is refused with 404 (Q7).
     RunEndedSaidMissing,
     /// A retry does not read which failures are meant: all failed devices get another run (Q15).
     RetryReasonNotRead,

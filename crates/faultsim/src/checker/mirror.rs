@@ -44,7 +44,7 @@ impl Mirror {
         match change {
             Change::Job(job) => {
                 let old = self.jobs.remove(&job.id);
-                // What was submitted is written once.
+                // A submission is written once.
                 let submitted = old.as_ref().and_then(|old| old.payload.clone());
                 let payload = job.payload.clone().or(submitted);
                 self.jobs.insert(job.id, JobRecord { payload, ..(**job).clone() });

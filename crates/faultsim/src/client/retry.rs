@@ -12,7 +12,7 @@ use muster_problem::Problem;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// A retry that somebody wants, however often it must be asked for. It has a key, so that a repeat is recognised.
+/// A retry of a run. Its key lets the server recognise a repeat.
 #[derive(Clone, Debug)]
 pub(super) struct RetryOrder {
     run: JobId,

@@ -190,7 +190,7 @@ impl Director {
             (3, _) => return self.cancel_one(scene, view),
             (4..7, _) => Some(FrameCommand::Broadcast { pause: scene.dice.chance(300) }),
             (7, Some(worker)) => {
-                // Whoever gives no reason is refused.
+                // A request without a reason is refused.
                 let reason = if scene.dice.chance(100) { " " } else { "odd" };
                 Some(FrameCommand::Quarantine { worker, reason: reason.into() })
             }

@@ -222,7 +222,7 @@ impl Patron {
             (6..8, _) => return self.cancel_one(scene),
             (8..10, _) => self.order_again(scene),
             (10, Some(row)) => {
-                // Whoever gives no reason is refused.
+                // A request without a reason is refused.
                 let reason = if scene.dice.chance(100) { "" } else { "odd" };
                 Some(PoolCommand::Ban { worker: row.id, reason: reason.into() })
             }
