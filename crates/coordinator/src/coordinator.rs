@@ -1,7 +1,7 @@
 //! The handle through which everything outside reaches the writer.
 
 use crate::{
-    Accounts, Effects, Feed, Lead, Stats,
+    Accounts, Effects, Feed, Lead, Stats, TokenHash,
     driver::{Handle, Message},
     entropy::random_bytes,
     shared::Shared,
@@ -100,7 +100,7 @@ impl Coordinator {
 
     /// The simulation worker that a token belongs to (S1).
     #[must_use]
-    pub fn renderer_of(&self, token: &str) -> Option<Name> {
+    pub fn renderer_of(&self, token: &TokenHash) -> Option<Name> {
         self.is_ready().then(|| self.shared.tokens.owner(token)).flatten()
     }
 
@@ -139,9 +139,9 @@ impl Coordinator {
     }
 
     /// True if `secret` is a valid secret of that worker, or of any worker when `worker` is `None`. Constant time
-    /// in the secret.
+    /// in the secret and in the number of workers.
     #[must_use]
-    pub fn knows_secret(&self, worker: Option<&Name>, secret: &str) -> bool {
+    pub fn knows_secret(&self, worker: Option<&Name>, secret: &TokenHash) -> bool {
         self.is_ready() && self.shared.secrets.knows(worker, secret, self.now())
     }
 
@@ -154,7 +154,7 @@ impl Coordinator {
     /// The last sign of life of a worker that memory knows of, newer than what the store holds.
     #[must_use]
     pub fn last_seen(&self, worker: &Name) -> Option<Timestamp> {
-        self.shared.sightings().get(worker).copied().filter(|_| self.is_ready())
+        self.shared.sightings.last(worker).filter(|_| self.is_ready())
     }
 
     /// The feed, for subscribers.
@@ -285,12 +285,8 @@ impl Coordinator {
 
     fn note_sightings<'a>(&self, workers: impl IntoIterator<Item = &'a Name>) {
         let now = self.now();
-        let mut sightings = self.shared.sightings();
         for worker in workers {
-            match sightings.get_mut(worker) {
-                Some(seen) => *seen = now,
-                None => _ = sightings.insert(worker.clone(), now),
-            }
+            self.shared.sightings.note(worker, now);
         }
     }
 }

@@ -33,7 +33,7 @@ mod stats;
 mod term;
 mod write_path;
 
-pub use callers::Accounts;
+pub use callers::{Accounts, TokenHash};
 pub use clock::{Clock, ManualClock, SystemClock, instant_now};
 pub use coordinator::{Coordinator, Refusal};
 pub use feed::{Feed, FeedError};

@@ -2,18 +2,15 @@
 
 use crate::{
     Accounts, Clock, Feed, Lead, Options, PoolDirectory, Stats,
-    callers::{Secrets, Tokens},
+    callers::{Secrets, Sightings, Tokens},
     clock::Time,
     driver::Message,
     outage::Outage,
     renewal::RunningTerm,
 };
-use muster_model::{Effect, JobId, JobPayload, Name, Timestamp};
+use muster_model::{Effect, JobId, JobPayload, Timestamp};
 use quick_cache::sync::Cache;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
-};
+use std::sync::{Arc, mpsc};
 use tokio::sync::{mpsc as channel, watch};
 
 /// Sending ends of the driver's inbox and of the effects.
@@ -54,7 +51,8 @@ pub(crate) struct Shared {
     pub(crate) outage: Outage,
     /// The payloads of the jobs asked for lately, so that handing out work costs no read.
     pub(crate) payloads: Cache<JobId, Arc<JobPayload>>,
-    sightings: Mutex<HashMap<Name, Timestamp>>,
+    /// The last signs of life of workers.
+    pub(crate) sightings: Sightings,
 }
 
 impl Shared {
@@ -78,7 +76,7 @@ impl Shared {
             running: RunningTerm::default(),
             outage: Outage::default(),
             payloads: Cache::new(PAYLOADS_MAX),
-            sightings: Mutex::default(),
+            sightings: Sightings::default(),
         }
     }
 
@@ -130,12 +128,7 @@ impl Shared {
         self.tokens.clear();
         self.accounts.clear();
         self.pool.clear();
-        self.sightings().clear();
-    }
-
-    /// The last signs of life of workers.
-    pub(crate) fn sightings(&self) -> MutexGuard<'_, HashMap<Name, Timestamp>> {
-        self.sightings.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sightings.clear();
     }
 }
 

@@ -2,10 +2,9 @@
 
 use crate::{HttpState, Identity, Node, Problem, Signer};
 use axum::http::{HeaderMap, header};
-use muster_coordinator::Lead;
+use muster_coordinator::{Lead, TokenHash};
 use muster_model::Name;
 use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 
 /// Owner of a valid token.
 #[derive(Clone, Debug)]
@@ -37,13 +36,14 @@ impl Bearer {
 /// workers call every second.
 pub(crate) fn identify(http: &HttpState, token: Option<&str>) -> Result<Bearer, Problem> {
     let token = token.ok_or_else(Problem::unauthorized)?;
-    let renderer = || http.coordinator.renderer_of(token).map(Bearer::Renderer);
-    let node = || http.coordinator.knows_secret(None, token).then(|| Bearer::Node(Node::own(token)));
+    let hash = TokenHash::of(token);
+    let renderer = || http.coordinator.renderer_of(&hash).map(Bearer::Renderer);
+    let node = || http.coordinator.knows_secret(None, &hash).then(|| Bearer::Node(Node::own(hash)));
     let user = || Identity::find(http, token).map(Bearer::User);
     // Users, and the secrets of single nodes and workers, are known only once the store is loaded; until then nobody can be
     // told no.
     let found =
-        http.coordinator.look_up(|_| http.keys.judge(token).or_else(renderer).or_else(user).or_else(node));
+        http.coordinator.look_up(|_| http.keys.judge(&hash).or_else(renderer).or_else(user).or_else(node));
     found.map_err(|_| nobody_known(&http.coordinator.lead()))?.ok_or_else(Problem::unauthorized)
 }
 
@@ -120,13 +120,9 @@ impl Keys {
     }
 
     /// Says whose token this is, if it is one of those.
-    ///
-    /// Hashes are compared, in constant time: how long it takes says nothing about how much was right.
-    pub(crate) fn judge(&self, token: &str) -> Option<Bearer> {
-        let given = hash(token);
-        let is = |known: &[u8; 32]| bool::from(given.ct_eq(known));
-        let (is_admin, is_node) = (is(&self.admin), is(&self.node));
-        let enrols = self.enrolment.as_ref().is_some_and(is);
+    pub(crate) fn judge(&self, given: &TokenHash) -> Option<Bearer> {
+        let (is_admin, is_node) = (given.is(&self.admin), given.is(&self.node));
+        let enrols = self.enrolment.as_ref().is_some_and(|known| given.is(known));
         match (is_admin, is_node, enrols) {
             (true, ..) => Some(Bearer::User(Identity::admin())),
             (_, true, _) => Some(Bearer::Node(Node::shared())),
@@ -209,12 +205,14 @@ mod tests {
     #[test]
     fn a_token_says_who_is_calling() {
         let keys = Keys::new("node-secret", "admin-token").enrolling("enrol-secret");
-        assert!(matches!(keys.judge("admin-token"), Some(Bearer::User(admin)) if admin.id == UserId(0)));
-        assert!(matches!(keys.judge("node-secret"), Some(Bearer::Node(_))));
-        assert!(matches!(keys.judge("enrol-secret"), Some(Bearer::Enroller)));
-        assert!(Keys::new("node-secret", "admin-token").judge("enrol-secret").is_none());
+        assert!(
+            matches!(keys.judge(&TokenHash::of("admin-token")), Some(Bearer::User(admin)) if admin.id == UserId(0))
+        );
+        assert!(matches!(keys.judge(&TokenHash::of("node-secret")), Some(Bearer::Node(_))));
+        assert!(matches!(keys.judge(&TokenHash::of("enrol-secret")), Some(Bearer::Enroller)));
+        assert!(Keys::new("node-secret", "admin-token").judge(&TokenHash::of("enrol-secret")).is_none());
         for wrong in ["", "node-secre", "node-secret ", "NODE-SECRET"] {
-            assert!(keys.judge(wrong).is_none(), "{wrong:?}");
+            assert!(keys.judge(&TokenHash::of(wrong)).is_none(), "{wrong:?}");
         }
     }
 
@@ -222,8 +220,11 @@ mod tests {
     #[test]
     fn secrets_do_not_show() {
         let keys = Keys::new("node-secret", "admin-token").enrolling("enrol-secret");
-        let shown =
-            format!("{keys:?} {:?} {:?}", keys.judge("node-secret"), Bearer::Node(Node::own("own-secret")));
+        let shown = format!(
+            "{keys:?} {:?} {:?}",
+            keys.judge(&TokenHash::of("node-secret")),
+            Bearer::Node(Node::own(TokenHash::of("own-secret")))
+        );
         assert!(!shown.contains("secret") && !shown.contains("token"), "{shown}");
     }
 }

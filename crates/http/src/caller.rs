@@ -13,8 +13,8 @@ use axum::{
     extract::FromRequestParts,
     http::{StatusCode, request::Parts},
 };
+use muster_coordinator::TokenHash;
 use muster_model::{Actor, Name, Role};
-use std::sync::Arc;
 
 /// Caller that presented a valid token.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub enum Caller {
 /// A node that showed a valid secret.
 #[derive(Clone)]
 pub struct Node {
-    own: Option<Arc<str>>,
+    own: Option<TokenHash>,
 }
 
 /// A user who showed a valid token and may do this: a VIEWER what only reads, an OPERATOR everything (I7).
@@ -102,8 +102,8 @@ impl Node {
         Self { own: None }
     }
 
-    pub(crate) fn own(secret: &str) -> Self {
-        Self { own: Some(Arc::from(secret)) }
+    pub(crate) const fn own(secret: TokenHash) -> Self {
+        Self { own: Some(secret) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Responses and stored data while two servers believe that they lead.
 
 use crate::failover::stage::{Server, ended, name, submission, until, until_moving};
-use muster_coordinator::{Effects, Refusal};
+use muster_coordinator::{Effects, Refusal, TokenHash};
 use muster_model::{
     Digest, Effect, FrameQuery, JobId, Pull, Rejection, Role, Roles, SessionId, SessionSubmission, Subject,
     TaskId, Timestamp,
@@ -233,7 +233,7 @@ async fn tells_all(server: &Server, secret: &str) -> bool {
     let explained = known.explain(Subject::Worker(name("PC-01"))).await.is_ok();
     let viewed = known.frames(FrameQuery::Status).await.is_ok() && known.pool_status().await.is_ok();
     let user = known.look_up(|known| known.accounts().user_named("ada"));
-    known.knows_secret(None, secret)
+    known.knows_secret(None, &TokenHash::of(secret))
         && explained
         && viewed
         && user.is_ok_and(|user| user.is_some())
@@ -244,7 +244,7 @@ async fn tells_all(server: &Server, secret: &str) -> bool {
 async fn tells_nothing(server: &Server, secret: &str) -> bool {
     let known = &server.coordinator;
     let task = TaskId { job: JobId::new(Timestamp(1), 1), ordinal: 1 };
-    !known.knows_secret(None, secret)
+    !known.knows_secret(None, &TokenHash::of(secret))
         && known.explain(Subject::Worker(name("PC-01"))).await.is_err_and(is_unavailable)
         && known.task(task).await.is_err_and(is_unavailable)
         && known.frames(FrameQuery::Status).await.is_err_and(is_unavailable)
