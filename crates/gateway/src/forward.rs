@@ -19,18 +19,16 @@ use crate::{
     places::Places,
 };
 use axum::{
-    Router,
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderValue, Method, header},
-    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
 };
 use journey::{End, Journey, Tail};
 use muster_coordinator::Lead;
 use muster_coordinator::instant_now;
 use muster_http::{
-    EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, NOT_LEADING, Problem, REQUEST_ID, Unready,
-    check_names, request_id,
+    EPOCH, HttpSettings, HttpState, LEADER_PROOF, Metrics, Middleware, NOT_LEADING, Next, Problem,
+    REQUEST_ID, Unready, check_names, request_id,
 };
 use proven::{Leader, Verdict, in_words};
 use seal::{Claims, Seal};
@@ -70,6 +68,8 @@ pub struct ForwardSettings {
 pub type Trouble = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Passes requests on to the server that leads. Cheap to clone.
+///
+/// It stands before all routes, the limits included: callers are limited where they are answered.
 #[derive(Clone)]
 pub struct Forwarder(Arc<Parts>);
 
@@ -91,11 +91,6 @@ struct Parts {
     patience: Duration,
     /// The highest that was heard of.
     epoch: AtomicU64,
-}
-
-/// Puts a forwarder before all routes of a router, its limits included: callers are limited where they are answered.
-pub fn forwarded(router: Router, forwarder: Forwarder) -> Router {
-    router.layer(from_fn_with_state(forwarder, forward))
 }
 
 impl ForwardSettings {
@@ -143,23 +138,27 @@ impl Forwarder {
     }
 }
 
-/// Has a request answered by whoever leads, and every answer tell the leader's epoch.
-async fn forward(State(Forwarder(parts)): State<Forwarder>, mut request: Request, next: Next) -> Response {
-    let claims = parts.seal.open(&mut request);
-    if request.uri().path() == "/readyz"
-        && let Some(why) = parts.unready().await
-    {
-        request.extensions_mut().insert(Unready(why));
+impl Middleware for Forwarder {
+    /// Has a request answered by whoever leads, and every answer tell the leader's epoch.
+    async fn handle(&self, mut request: Request, next: impl Next) -> Response {
+        let Self(parts) = self;
+        let claims = parts.seal.open(&mut request);
+        if request.uri().path() == "/readyz"
+            && let Some(why) = Box::pin(parts.unready()).await
+        {
+            request.extensions_mut().insert(Unready(why));
+        }
+        let mut response = if parts.leads() || is_own(request.uri().path()) {
+            next.run(request).await
+        } else {
+            // In a box, so that the future of a request that is answered here stays small.
+            Box::pin(parts.answer_elsewhere(request, claims, next)).await
+        };
+        if let Some(epoch) = parts.epoch() {
+            response.headers_mut().entry(EPOCH).or_insert(HeaderValue::from(epoch));
+        }
+        response
     }
-    let mut response = if is_own(request.uri().path()) || parts.leads() {
-        next.run(request).await
-    } else {
-        parts.answer_elsewhere(request, claims, next).await
-    };
-    if let Some(epoch) = parts.epoch() {
-        response.headers_mut().entry(EPOCH).or_insert(HeaderValue::from(epoch));
-    }
-    response
 }
 
 /// True for requests that every server answers itself.
@@ -215,7 +214,7 @@ impl Parts {
     }
 
     /// Has a request answered that is not for this server; it may be by the time that somebody leads.
-    async fn answer_elsewhere(&self, mut request: Request, claims: Claims, next: Next) -> Response {
+    async fn answer_elsewhere(&self, mut request: Request, claims: Claims, next: impl Next) -> Response {
         let began = instant_now();
         let id = request_id(request.headers());
         request.headers_mut().insert(REQUEST_ID, id.clone());

@@ -26,6 +26,6 @@ mod source;
 mod tokens;
 
 pub use coordinators::{CoordinatorUrl, TlsError, UrlError};
-pub use forward::{ForwardSettings, Forwarder, Trouble, forwarded, proof_routes};
+pub use forward::{ForwardSettings, Forwarder, Trouble, proof_routes};
 pub use gateway::{Gateway, GatewayError, Settings};
-pub use rates::{Limiter, Rates, Wait, limit, limited};
+pub use rates::{Limiter, Rates, Wait};

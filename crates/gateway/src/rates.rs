@@ -1,19 +1,17 @@
-//! Rate limits (P16, I9): a bucket per token and per address, and the limiter as a layer for servers without a gateway.
+//! Rate limits (P16, I9): a bucket per token and per address, and the limiter as middleware for servers without a gateway.
 
 use crate::admission::is_page;
 use axum::{
-    Router,
-    extract::{Request, State},
-    middleware::{Next, from_fn_with_state},
+    extract::Request,
     response::{IntoResponse, Response},
 };
 use muster_coordinator::instant_now;
-use muster_http::{LEADER_PROOF, Peer, Problem, REQUEST_ID, bearer, request_id};
+use muster_http::{LEADER_PROOF, Middleware, Next, Peer, Problem, REQUEST_ID, bearer, request_id};
 use quick_cache::unsync::Cache;
 use sha2::{Digest, Sha256};
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -66,10 +64,12 @@ impl Limiter {
     /// # Errors
     /// The time to wait, if there were too many.
     pub fn count_address(&self, address: IpAddr, now: Instant) -> Result<(), Wait> {
-        if self.spared.contains(&address.to_canonical()) {
+        let Some(buckets) =
+            self.addresses.as_ref().filter(|_| !self.spared.contains(&address.to_canonical()))
+        else {
             return Ok(());
-        }
-        self.take(self.addresses.as_ref(), network_of(address), now)
+        };
+        self.take(buckets, network_of(address), now)
     }
 
     /// Counts a request with a token.
@@ -77,13 +77,14 @@ impl Limiter {
     /// # Errors
     /// The time to wait, if there were too many.
     pub fn count_key(&self, token: &str, now: Instant) -> Result<(), Wait> {
-        self.take(self.keys.as_ref(), hash_of(token), now)
+        self.keys.as_ref().map_or(Ok(()), |buckets| self.take(buckets, hash_of(token), now))
     }
 
-    fn take(&self, buckets: Option<&Mutex<Buckets>>, caller: u128, now: Instant) -> Result<(), Wait> {
-        let Some(buckets) = buckets else {
-            return Ok(());
-        };
+    fn is_unlimited(&self) -> bool {
+        self.keys.is_none() && self.addresses.is_none()
+    }
+
+    fn take(&self, buckets: &Mutex<Buckets>, caller: u128, now: Instant) -> Result<(), Wait> {
         let now = now.saturating_duration_since(self.began);
         buckets.lock().unwrap_or_else(PoisonError::into_inner).take(caller, now).map_err(Wait)
     }
@@ -156,29 +157,21 @@ impl Buckets {
 /// A few megabytes. When more callers come at once, the cache evicts those that call least.
 const CALLERS_MAX: usize = 65_536;
 
-/// Puts a limiter before all routes of a router that [`muster_http::listen`] serves.
-pub fn limited<S: Clone + Send + Sync + 'static>(router: Router<S>, limiter: Arc<Limiter>) -> Router<S> {
-    router.layer(from_fn_with_state(limiter, limit))
-}
-
-/// Turns a request away with 429 when its address or its token asks too often. Probes come through, and
-/// so does what a page loads: it comes as dozens of requests at once, and costs no more than to turn them away.
-pub async fn limit(State(limiter): State<Arc<Limiter>>, mut request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    if is_probe(path) || is_page(path) {
-        return next.run(request).await;
-    }
-    let id = request_id(request.headers());
-    match count(&limiter, &request) {
-        Ok(()) => {
-            request.headers_mut().insert(REQUEST_ID, id);
-            next.run(request).await
+impl Middleware for Limiter {
+    /// Turns a request away with 429 when its address or its token asks too often. Probes come through, and
+    /// so does what a page loads: it comes as dozens of requests at once, and costs no more than to turn them away.
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let path = request.uri().path();
+        if self.is_unlimited() || is_probe(path) || is_page(path) {
+            return next.run(request).await;
         }
-        Err(problem) => {
+        if let Err(problem) = count(self, &request) {
+            let id = request_id(request.headers());
             let mut response = problem.into_response();
             response.headers_mut().insert(REQUEST_ID, id);
-            response
+            return response;
         }
+        next.run(request).await
     }
 }
 
@@ -202,11 +195,7 @@ fn count(limiter: &Limiter, request: &Request) -> Result<(), Problem> {
 mod tests {
     use super::*;
     use crate::Rates;
-    use axum::{
-        body::Body,
-        http::{HeaderMap, header},
-        routing::get,
-    };
+    use axum::{Router, body::Body, http::header, routing::get};
     use tower::ServiceExt;
 
     fn granted(limiter: &Limiter, address: &str) -> usize {
@@ -307,10 +296,9 @@ mod tests {
 
     fn router() -> Router {
         let rates = Rates { per_key: 1, per_address: 2, burst: 2 };
-        let echo = async |headers: HeaderMap| headers[REQUEST_ID].to_str().unwrap().to_owned();
-        let routes = Router::new().route("/jobs", get(echo)).route("/healthz", get(async || ()));
+        let routes = Router::new().route("/jobs", get(async || ())).route("/healthz", get(async || ()));
         let routes = routes.route("/ui/app.css", get(async || ()));
-        limited(routes, Arc::new(Limiter::new(rates)))
+        muster_http::layered(routes, Limiter::new(rates))
     }
 
     async fn ask(router: &Router, path: &str, from: &str, token: &str) -> Response {
@@ -341,13 +329,5 @@ mod tests {
         for open in ["/healthz", "/ui/app.css"] {
             assert_eq!(ask(&router, open, "192.0.2.1", "a").await.status(), 200, "{open}");
         }
-    }
-
-    /// P16: the request that goes on has an id.
-    #[tokio::test]
-    async fn what_passes_has_an_id() {
-        let response = ask(&router(), "/jobs", "192.0.2.1", "a").await;
-        let id = axum::body::to_bytes(response.into_body(), 100).await.unwrap();
-        assert_eq!(id.len(), 16);
     }
 }

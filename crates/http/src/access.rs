@@ -1,10 +1,9 @@
 //! Gives each request an id, a line in the log and a place in the counts.
 
-use crate::{LEADER_PROOF, Metrics, metrics::Counted};
+use crate::{LEADER_PROOF, Metrics, Middleware, Next, metrics::Counted};
 use axum::{
-    extract::{MatchedPath, Request, State},
+    extract::{MatchedPath, Request},
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
-    middleware::Next,
     response::Response,
 };
 use muster_coordinator::instant_now;
@@ -12,27 +11,31 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 /// Follows a request from its arrival until its response begins.
-///
-/// Neither the query nor any header is logged: both may carry secrets.
-pub(crate) async fn follow(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
-    let began = instant_now();
-    let id = request_id(request.headers());
-    let method = method_name(request.method());
-    let route = request.extensions().get::<MatchedPath>().map_or("unmatched", MatchedPath::as_str).to_owned();
-    let path = request.uri().path().to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+pub(crate) struct AccessLog(pub(crate) Arc<Metrics>);
 
-    let mut response = next.run(request).instrument(span.clone()).await;
+impl Middleware for AccessLog {
+    /// Neither the query nor any header is logged: both may carry secrets.
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let began = instant_now();
+        let id = request_id(request.headers());
+        let method = method_name(request.method());
+        let matched = request.extensions().get::<MatchedPath>().cloned();
+        let uri = request.uri().clone();
+        let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
 
-    let (status, took) = (response.status().as_u16(), began.elapsed());
-    metrics.count_request(Counted { route: &route, method, status, took });
-    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-    span.in_scope(|| match is_quiet(&route, status) {
-        true => tracing::debug!(method, path, status, ms, "answered"),
-        false => tracing::info!(method, path, status, ms, "answered"),
-    });
-    finish_headers(response.headers_mut(), id);
-    response
+        let mut response = next.run(request).instrument(span.clone()).await;
+
+        let route = matched.as_ref().map_or("unmatched", MatchedPath::as_str);
+        let (path, status, took) = (uri.path(), response.status().as_u16(), began.elapsed());
+        self.0.count_request(&Counted { route, method, status, took });
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        span.in_scope(|| match is_quiet(route, status) {
+            true => tracing::debug!(method, path, status, ms, "answered"),
+            false => tracing::info!(method, path, status, ms, "answered"),
+        });
+        finish_headers(response.headers_mut(), id);
+        response
+    }
 }
 
 /// True if a line about it would only fill the log. Refusals of what is routine are told all the same, but for files of
@@ -93,10 +96,17 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let is_fine = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let mut given = headers.get_all(REQUEST_ID).iter();
     let first = given.next().filter(|id| (1..=64).contains(&id.len()) && id.as_bytes().iter().all(is_fine));
-    first.filter(|_| given.next().is_none()).cloned().unwrap_or_else(|| {
-        let id = format!("{:016x}", rand::random::<u64>());
-        HeaderValue::from_str(&id).expect("hexadecimal digits make a header value")
-    })
+    first.filter(|_| given.next().is_none()).cloned().unwrap_or_else(new_id)
+}
+
+/// 16 random hexadecimal digits.
+fn new_id() -> HeaderValue {
+    let mut bits = rand::random::<u64>();
+    let digits: [u8; 16] = std::array::from_fn(|_| {
+        bits = bits.rotate_left(4);
+        b"0123456789abcdef"[(bits & 0xf) as usize]
+    });
+    HeaderValue::from_bytes(&digits).expect("hexadecimal digits make a header value")
 }
 
 /// The header that carries it, both ways.

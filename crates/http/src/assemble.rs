@@ -1,50 +1,58 @@
 //! Puts the routers together and wraps them in what every request passes.
 
 use crate::{
-    EPOCH, HttpSettings, HttpState, Metrics, Problem, REASON, REQUEST_ID, access, events, guard, health,
-    limit::{self, Limits},
-    openapi,
+    EPOCH, HttpSettings, HttpState, Metrics, Middleware, Next, Problem, REASON, REQUEST_ID,
+    access::AccessLog, events, guard::NameGuard, health, layered, limit::Limits, openapi,
 };
 use axum::{
     Router,
+    extract::Request,
     http::{HeaderName, HeaderValue, Method, Uri, header},
-    middleware::from_fn_with_state,
     response::{IntoResponse, Response},
 };
-use std::{any::Any, sync::Arc, time::Duration};
-use tower::util::option_layer;
-use tower_http::{catch_panic::CatchPanicLayer, cors::CorsLayer};
+use futures_util::FutureExt;
+use std::{any::Any, convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_http::cors::CorsLayer;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Makes one service of the dialects' routes and the server's own.
-///
-/// Outermost first, a request passes: its id, log line and count; the guard; what browsers ask for pages of listed
-/// origins; the limits; a net for panics; the
-/// route, which asks for the token and only then reads the body.
 pub fn assemble(http: HttpState, dialects: OpenApiRouter<HttpState>) -> Router {
-    let (router, mut description) = own_routes().merge(dialects).split_for_parts();
-    openapi::complete(&mut description);
-    let router = router.layer(openapi::describe(&description));
-    wrap(router, &http.settings, &http.metrics).with_state(http)
+    assemble_behind((), http, dialects)
+}
+
+/// Makes one service of the dialects' routes and the server's own, behind some more middleware.
+///
+/// Outermost first, a request passes: `outer`; its id, log line and count; the guard; what browsers ask for pages of
+/// listed origins; the limits; a net for panics; the route, which asks for the token and only then reads the body.
+pub fn assemble_behind(
+    outer: impl Middleware,
+    http: HttpState,
+    dialects: OpenApiRouter<HttpState>,
+) -> Router {
+    let description = openapi::Description::default();
+    let (router, mut openapi) = own_routes(&description).merge(dialects).split_for_parts();
+    openapi::complete(&mut openapi);
+    description.set(&openapi);
+    let own = own_middleware(&http.settings, &http.metrics);
+    layered(with_fallbacks(router).with_state(http), outer.around(own))
 }
 
 /// The routes the HTTP layer itself answers.
-pub(crate) fn own_routes() -> OpenApiRouter<HttpState> {
-    health::routes().merge(events::routes()).merge(openapi::docs_routes())
+pub(crate) fn own_routes(description: &openapi::Description) -> OpenApiRouter<HttpState> {
+    health::routes().merge(events::routes()).merge(openapi::docs_routes(description))
 }
 
-fn wrap<S>(router: Router<S>, settings: &Arc<HttpSettings>, metrics: &Arc<Metrics>) -> Router<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
-    router
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(Limits::new(settings), limit::limit))
-        .layer(option_layer(cors_layer(&settings.origins)))
-        .layer(from_fn_with_state(Arc::clone(settings), guard::guard))
-        .layer(from_fn_with_state(Arc::clone(metrics), access::follow))
+fn with_fallbacks<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    router.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
+}
+
+fn own_middleware(settings: &Arc<HttpSettings>, metrics: &Arc<Metrics>) -> impl Middleware {
+    AccessLog(Arc::clone(metrics))
+        .around(NameGuard(Arc::clone(settings)))
+        .around(Cors(cors_layer(&settings.origins)))
+        .around(Limits::new(settings))
+        .around(PanicNet)
 }
 
 async fn not_found(uri: Uri) -> Problem {
@@ -55,17 +63,49 @@ async fn method_not_allowed(method: Method) -> Problem {
     Problem::method_not_allowed(method.as_str())
 }
 
+/// Turns a panic of a route into a response.
+struct PanicNet;
+
+impl Middleware for PanicNet {
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        answered.unwrap_or_else(|payload| panicked(&*payload))
+    }
+}
+
 /// A panic is a broken invariant; its words go to the log and the caller gets a plain 500.
-#[allow(clippy::needless_pass_by_value, reason = "the layer hands it over")]
-fn panicked(payload: Box<dyn Any + Send>) -> Response {
+fn panicked(payload: &(dyn Any + Send)) -> Response {
     let words = payload.downcast_ref::<String>().map(String::as_str);
     let words = words.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
     Problem::internal(&words).into_response()
 }
 
-/// The answers to what a browser asks before a page elsewhere may call; `None` where no page elsewhere may.
+/// Tells browsers which pages elsewhere may call.
 ///
 /// Only the guard refuses. This merely says so in the words browsers know, and no cookie is ever involved.
+struct Cors(Option<CorsLayer>);
+
+impl Middleware for Cors {
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let Some(layer) = &self.0 else {
+            return next.run(request).await;
+        };
+        let mut next = Some(next);
+        let rest = service_fn(|request| {
+            let next = next.take();
+            async {
+                match next {
+                    Some(next) => Ok::<_, Infallible>(next.run(request).await),
+                    None => Ok(Problem::internal(&"a request came twice").into_response()),
+                }
+            }
+        });
+        let Ok(response) = layer.layer(rest).oneshot(request).await;
+        response
+    }
+}
+
+/// `None` where no page elsewhere may call.
 fn cors_layer(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
     if origins.is_empty() {
@@ -104,7 +144,11 @@ mod tests {
     fn router(metrics: &Arc<Metrics>) -> Router {
         let router =
             Router::new().route("/things/{id}", get(|| async { "fine" })).route("/broken", get(broken));
-        wrap(router, &Arc::new(HttpSettings::default()), metrics)
+        behind(router, HttpSettings::default(), metrics)
+    }
+
+    fn behind(router: Router, settings: HttpSettings, metrics: &Arc<Metrics>) -> Router {
+        layered(with_fallbacks(router), own_middleware(&Arc::new(settings), metrics))
     }
 
     async fn answer(method: &str, path: &str) -> (Response, Arc<Metrics>) {
@@ -148,7 +192,7 @@ mod tests {
         let settings =
             HttpSettings { origins: vec!["https://board.example".to_owned()], ..HttpSettings::default() };
         let router = Router::new().route("/things", get(|| async { "fine" }));
-        let router = wrap(router, &Arc::new(settings), &Arc::new(Metrics::new()));
+        let router = behind(router, settings, &Arc::new(Metrics::new()));
         let request = Request::builder().method("OPTIONS").uri("/things").header("host", "localhost");
         let request = request.header("origin", origin).header("access-control-request-method", "GET");
         router.oneshot(request.body(Body::empty()).unwrap()).await.unwrap()

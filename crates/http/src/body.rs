@@ -2,11 +2,12 @@
 
 use crate::{HttpState, Problem, read_json};
 use axum::{
-    body::Bytes,
-    extract::{DefaultBodyLimit, FromRequest, OptionalFromRequest, Request},
-    http::{HeaderMap, StatusCode, header},
+    body::{Body, Bytes, HttpBody},
+    extract::{FromRequest, OptionalFromRequest, Request},
+    http::{HeaderMap, header},
 };
 use serde_json::Value;
+use std::{future::poll_fn, pin::Pin};
 
 /// The body as JSON; `Option<JsonBody>` where it may be empty. Refuses with 415, 413 or 400.
 #[derive(Clone, Debug)]
@@ -25,11 +26,21 @@ pub struct JsonBytes {
 #[derive(Clone, Debug)]
 pub struct BodyBytes(pub Bytes);
 
+impl BodyBytes {
+    /// Reads a body of at most `limit_bytes`, for routes with a limit of their own.
+    ///
+    /// # Errors
+    /// 415 or 413; 400 if the body breaks off.
+    pub async fn read(request: Request, limit_bytes: usize) -> Result<Self, Problem> {
+        read_bytes(request, limit_bytes).await.map(Self)
+    }
+}
+
 impl FromRequest<HttpState> for BodyBytes {
     type Rejection = Problem;
 
     async fn from_request(request: Request, http: &HttpState) -> Result<Self, Problem> {
-        read_bytes(request, http.settings.body_limit_bytes).await.map(Self)
+        Self::read(request, http.settings.body_limit_bytes).await
     }
 }
 
@@ -63,15 +74,40 @@ impl FromRequest<HttpState> for JsonBytes {
     }
 }
 
-async fn read_bytes(mut request: Request, limit_bytes: usize) -> Result<Bytes, Problem> {
+async fn read_bytes(request: Request, limit_bytes: usize) -> Result<Bytes, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::unsupported_media_type("application/json"));
     }
-    DefaultBodyLimit::max(limit_bytes).apply(&mut request);
-    Bytes::from_request(request, &()).await.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large(limit_bytes),
-        _ => Problem::bad_request("the body broke off"),
-    })
+    let mut body = request.into_body();
+    let first = next_piece(&mut body).await?.unwrap_or_default();
+    if first.len() > limit_bytes {
+        return Err(Problem::too_large(limit_bytes));
+    }
+    // Nearly every body comes in one piece, which then need not be copied.
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let mut whole = Vec::from(first);
+    while let Some(piece) = next_piece(&mut body).await? {
+        if whole.len() + piece.len() > limit_bytes {
+            return Err(Problem::too_large(limit_bytes));
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.into())
+}
+
+/// The next bytes of a body; `None` at its end.
+async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem> {
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await.transpose();
+        match frame.map_err(|_| Problem::bad_request("the body broke off"))?.map(|frame| frame.into_data()) {
+            Some(Ok(piece)) => return Ok(Some(piece)),
+            // Trailers; nobody reads them.
+            Some(Err(_)) => {}
+            None => return Ok(None),
+        }
+    }
 }
 
 /// A missing type is taken for JSON: small clients leave it out, and there is nothing else it could be.
@@ -79,10 +115,17 @@ fn is_json(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return true;
     };
-    let essence =
-        value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let is = |part: Option<&str>, word: &str| part.is_some_and(|part| part.eq_ignore_ascii_case(word));
+    let is_suffixed = || {
+        let end = essence.len().saturating_sub(SUFFIX.len());
+        is(essence.get(..PREFIX.len()), PREFIX) && is(essence.get(end..), SUFFIX)
+    };
+    essence.eq_ignore_ascii_case("application/json") || is_suffixed()
 }
+
+const PREFIX: &str = "application/";
+const SUFFIX: &str = "+json";
 
 #[cfg(test)]
 mod tests {

@@ -3,11 +3,10 @@
 //! A browser can be made to call us from any page, and by a name an attacker's DNS points at us. Both show in
 //! headers a page cannot forge: `Host` says which name was called, `Origin` which page calls.
 
-use crate::{HttpSettings, Problem};
+use crate::{HttpSettings, Middleware, Next, Problem};
 use axum::{
-    extract::{Request, State},
+    extract::Request,
     http::{HeaderMap, Uri, Version, header, uri::Authority},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 use std::{net::IpAddr, sync::Arc};
@@ -16,16 +15,16 @@ use std::{net::IpAddr, sync::Arc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vouched;
 
-/// Lets a request through to `next` if its `Host` and `Origin` are ours.
-pub(crate) async fn guard(
-    State(settings): State<Arc<HttpSettings>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let is_vouched = request.extensions().get::<Vouched>().is_some();
-    match if is_vouched { Ok(()) } else { check_names(&settings, &request) } {
-        Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+/// Lets a request through if its `Host` and `Origin` are ours.
+pub(crate) struct NameGuard(pub(crate) Arc<HttpSettings>);
+
+impl Middleware for NameGuard {
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let is_vouched = request.extensions().get::<Vouched>().is_some();
+        match if is_vouched { Ok(()) } else { check_names(&self.0, &request) } {
+            Ok(()) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod kept;
 mod limit;
 mod listen;
 mod metrics;
+mod middleware;
 mod openapi;
 mod params;
 mod peer;
@@ -30,7 +31,7 @@ mod refusal;
 mod state;
 
 pub use access::{REQUEST_ID, request_id};
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_behind};
 pub use bearer::{Keys, bearer};
 pub use body::{BodyBytes, JsonBody, JsonBytes};
 pub use caller::{
@@ -45,6 +46,7 @@ pub use kept::Kept;
 pub use limit::{Deadline, Place};
 pub use listen::{DRAIN_MAX, listen};
 pub use metrics::{Encode, Gather, Metrics};
+pub use middleware::{Around, Middleware, Next, layered};
 pub use muster_problem::{
     Fields, Item, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, read_json, schema,
 };
@@ -52,4 +54,4 @@ pub use params::{Params, PathText};
 pub use peer::Peer;
 pub use reason::REASON;
 pub use refusal::{problem_of_refusal, problem_of_store};
-pub use state::{HttpSettings, HttpState};
+pub use state::{HttpParts, HttpSettings, HttpState};

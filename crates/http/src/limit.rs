@@ -1,23 +1,28 @@
 //! Keeps requests from piling up: so many at once, so long each (I9).
 
-use crate::{HttpSettings, LEADER_PROOF, Problem};
+use crate::{HttpSettings, LEADER_PROOF, Middleware, Next, Problem};
 use axum::{
-    extract::{FromRequestParts, Request, State},
+    extract::{FromRequestParts, Request},
     http::request::Parts,
-    middleware::Next,
     response::{IntoResponse, Response},
 };
+use muster_coordinator::instant_now;
 use std::{
+    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Sleep,
+};
 
-/// The limits of one server.
-#[derive(Clone)]
+/// The limits of one server. Turns a request away when too many are under way, and gives it up when it takes too long.
+///
+/// Probes always come through: a busy server is alive.
 pub(crate) struct Limits {
     room: Arc<Semaphore>,
     /// For those who wait and cost nothing meanwhile.
@@ -38,9 +43,13 @@ impl Limits {
 
 /// The place that a request takes among those under way.
 #[derive(Clone)]
-pub struct Place {
-    held: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+pub struct Place(Arc<UnderWay>);
+
+struct UnderWay {
+    held: Mutex<Option<OwnedSemaphorePermit>>,
     waiting_room: Arc<Semaphore>,
+    /// True if the request may take longer than others.
+    is_unbounded: AtomicBool,
 }
 
 impl Place {
@@ -53,9 +62,9 @@ impl Place {
         if wait.is_zero() {
             return Ok(());
         }
-        let permit = Arc::clone(&self.waiting_room).try_acquire_owned();
+        let permit = Arc::clone(&self.0.waiting_room).try_acquire_owned();
         let permit = permit.map_err(|_full| Problem::busy("too many requests wait for work; try again"))?;
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+        *self.0.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
         Ok(())
     }
 }
@@ -69,39 +78,74 @@ impl<S: Sync> FromRequestParts<S> for Place {
     }
 }
 
-/// The time by which a request must be answered, unless its handler lifts it. A handler extracts it as an extension.
-#[derive(Clone, Debug, Default)]
-pub struct Deadline(Arc<AtomicBool>);
+/// The time by which a request must be answered, unless its handler lifts it.
+#[derive(Clone)]
+pub struct Deadline(Place);
 
 impl Deadline {
     /// Lets the request take longer. For handlers that bound their own time and know their caller.
     pub fn lift(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    fn is_lifted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.0.is_unbounded.store(true, Ordering::Relaxed);
     }
 }
 
-/// Turns a request away when too many are under way, and gives it up when it takes too long.
-///
-/// Probes always come through: a busy server is alive.
-pub(crate) async fn limit(State(limits): State<Limits>, mut request: Request, next: Next) -> Response {
-    let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz" | LEADER_PROOF);
-    let permit = Arc::clone(&limits.room).try_acquire_owned().ok();
-    if permit.is_none() && !is_probe {
-        return Problem::busy("too many requests are under way; try again").into_response();
+impl<S: Sync> FromRequestParts<S> for Deadline {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        Place::from_request_parts(parts, state).await.map(Self)
     }
-    let place = Place { held: Arc::new(Mutex::new(permit)), waiting_room: Arc::clone(&limits.waiting_room) };
-    let deadline = Deadline::default();
-    request.extensions_mut().insert(deadline.clone());
-    request.extensions_mut().insert(place);
-    let mut answering = std::pin::pin!(next.run(request));
-    match tokio::time::timeout(limits.timeout, &mut answering).await {
-        Ok(response) => response,
-        Err(_) if deadline.is_lifted() => answering.await,
-        Err(_) => Problem::timed_out().into_response(),
+}
+
+impl Middleware for Limits {
+    async fn handle(&self, mut request: Request, next: impl Next) -> Response {
+        let is_probe = matches!(request.uri().path(), "/healthz" | "/readyz" | LEADER_PROOF);
+        let permit = Arc::clone(&self.room).try_acquire_owned().ok();
+        if permit.is_none() && !is_probe {
+            return Problem::busy("too many requests are under way; try again").into_response();
+        }
+        let under_way = Arc::new(UnderWay {
+            held: Mutex::new(permit),
+            waiting_room: Arc::clone(&self.waiting_room),
+            is_unbounded: AtomicBool::new(false),
+        });
+        let timer = request.extensions_mut().remove::<RequestTimer>().unwrap_or_default();
+        request.extensions_mut().insert(Place(Arc::clone(&under_way)));
+        let mut answering = std::pin::pin!(next.run(request));
+        let mut sleep = timer.start(self.timeout);
+        let response = tokio::select! {
+            biased;
+            response = &mut answering => Some(response),
+            () = &mut sleep => None,
+        };
+        match response {
+            Some(response) => {
+                timer.keep(sleep);
+                response
+            }
+            None if under_way.is_unbounded.load(Ordering::Relaxed) => answering.await,
+            None => Problem::timed_out().into_response(),
+        }
+    }
+}
+
+/// The timer of a connection, which serves one request after the other. To move a timer that runs costs less than to
+/// start one for each request.
+#[derive(Clone, Default)]
+pub(crate) struct RequestTimer(Arc<Mutex<Option<Pin<Box<Sleep>>>>>);
+
+impl RequestTimer {
+    fn start(&self, timeout: Duration) -> Pin<Box<Sleep>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut sleep) = kept else {
+            return Box::pin(tokio::time::sleep(timeout));
+        };
+        sleep.as_mut().reset(instant_now() + timeout);
+        sleep
+    }
+
+    fn keep(&self, sleep: Pin<Box<Sleep>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sleep);
     }
 }
 
@@ -111,7 +155,8 @@ const WAITING_PER_REQUEST: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::{Extension, Router, body::Body, http::header, middleware::from_fn_with_state, routing::get};
+    use crate::layered;
+    use axum::{Router, body::Body, http::header, routing::get};
     use tower::ServiceExt;
 
     fn router(requests_max: usize) -> Router {
@@ -120,12 +165,12 @@ mod tests {
             request_timeout: Duration::from_millis(20),
             ..HttpSettings::default()
         };
-        Router::new()
+        let router = Router::new()
             .route("/slow", get(std::future::pending::<()>))
             .route("/slower", get(slower))
             .route("/wait", get(wait))
-            .route("/healthz", get(|| async {}))
-            .layer(from_fn_with_state(Limits::new(&settings), limit))
+            .route("/healthz", get(|| async {}));
+        layered(router, Limits::new(&settings))
     }
 
     async fn wait(place: Place) -> Result<(), Problem> {
@@ -133,7 +178,7 @@ mod tests {
         std::future::pending().await
     }
 
-    async fn slower(Extension(deadline): Extension<Deadline>) {
+    async fn slower(deadline: Deadline) {
         deadline.lift();
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
@@ -157,6 +202,24 @@ mod tests {
         let slow = response(router(1), "/slow").await;
         assert_eq!(slow.status(), 503);
         assert_eq!(slow.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    /// I9: each request of a connection has its own deadline, though they share a timer.
+    #[tokio::test(start_paused = true)]
+    async fn requests_share_a_timer_and_not_a_deadline() {
+        let (timer, router) = (RequestTimer::default(), router(1));
+        let ask = |path: &str| {
+            let request = Request::get(path).extension(timer.clone()).body(Body::empty()).unwrap();
+            router.clone().oneshot(request)
+        };
+        for _ in 0..3 {
+            assert_eq!(ask("/healthz").await.unwrap().status(), 200);
+            tokio::time::advance(Duration::from_millis(15)).await;
+        }
+        let begun = instant_now();
+        assert_eq!(ask("/slow").await.unwrap().status(), 503);
+        assert!((19..=22).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+        assert_eq!(ask("/healthz").await.unwrap().status(), 200);
     }
 
     /// I9: who waits for work keeps nobody from being answered.

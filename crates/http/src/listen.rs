@@ -1,6 +1,6 @@
 //! Takes connections and serves requests on them until told to stop.
 
-use crate::Peer;
+use crate::{Peer, limit::RequestTimer};
 use axum::{Router, extract::Request};
 use hyper::{body::Incoming, server::conn::http1};
 use hyper_util::{
@@ -41,11 +41,13 @@ pub async fn listen(listener: TcpListener, router: Router, stop: impl Future<Out
 fn serve(stream: TcpStream, from: IpAddr, router: &Router, graceful: &GracefulShutdown) {
     // Answers are small; waiting to fill a packet would only delay them.
     let _ = stream.set_nodelay(true);
-    let tell_peer = move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Peer::at(from));
+    let (peer, timer) = (Peer::at(from), RequestTimer::default());
+    let describe = move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(timer.clone());
         request
     };
-    let service = TowerToHyperService::new(MapRequest::new(router.clone(), tell_peer));
+    let service = TowerToHyperService::new(MapRequest::new(router.clone(), describe));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_MAX)

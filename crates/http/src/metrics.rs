@@ -16,9 +16,10 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use std::{
+    collections::HashMap,
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -28,6 +29,15 @@ pub struct Metrics {
     gatherers: Mutex<Vec<Gather>>,
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabels, Histogram>,
+    /// The counts above by route and method, so that a request is counted without making labels.
+    routes: RwLock<HashMap<&'static str, HashMap<Box<str>, RouteCounts>>>,
+}
+
+/// The counts of one route and method.
+struct RouteCounts {
+    seconds: Histogram,
+    /// Requests by status, for each of [`COMMON_STATUSES`]; made when first needed, so that none is shown before.
+    requests: [OnceLock<Counter>; COMMON_STATUSES.len()],
 }
 
 /// Looks up what a collector will show: some counts only the writer knows, and it must be asked.
@@ -49,7 +59,8 @@ impl Metrics {
             "Time until the response began, waiting included",
             seconds.clone(),
         );
-        Self { registry: Mutex::new(registry), gatherers: Mutex::default(), requests, seconds }
+        let routes = RwLock::default();
+        Self { registry: Mutex::new(registry), gatherers: Mutex::default(), requests, seconds, routes }
     }
 
     /// Lets others add counts of their own; names get the prefix `muster_`.
@@ -114,16 +125,37 @@ impl Metrics {
 
     /// Counts a request that another server answered.
     pub fn count_forwarded(&self, method: &Method, status: u16, took: Duration) {
-        self.count_request(Counted { route: "forwarded", method: method_name(method), status, took });
+        self.count_request(&Counted { route: "forwarded", method: method_name(method), status, took });
     }
 
     /// Counts one request.
-    pub(crate) fn count_request(&self, request: Counted<'_>) {
-        let Counted { route, method, status, took } = request;
-        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), method, status }).inc();
-        self.seconds
-            .get_or_create(&RouteLabels { route: route.to_owned(), method })
-            .observe(took.as_secs_f64());
+    pub(crate) fn count_request(&self, request: &Counted<'_>) {
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counts) = routes.get(request.method).and_then(|routes| routes.get(request.route)) {
+            self.count_on(counts, request);
+            return;
+        }
+        drop(routes);
+        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let routes = routes.entry(request.method).or_default();
+        let counts = routes.entry(request.route.into()).or_insert_with(|| {
+            let labels = RouteLabels { route: request.route.to_owned(), method: request.method };
+            let seconds = self.seconds.get_or_create(&labels).clone();
+            RouteCounts { seconds, requests: Default::default() }
+        });
+        self.count_on(counts, request);
+    }
+
+    fn count_on(&self, counts: &RouteCounts, request: &Counted<'_>) {
+        let counter = || {
+            let &Counted { route, method, status, .. } = request;
+            self.requests.get_or_create(&RequestLabels { route: route.to_owned(), method, status }).clone()
+        };
+        match COMMON_STATUSES.iter().position(|status| *status == request.status) {
+            Some(place) => counts.requests[place].get_or_init(counter).inc(),
+            None => counter().inc(),
+        };
+        counts.seconds.observe(request.took.as_secs_f64());
     }
 }
 
@@ -228,6 +260,9 @@ impl fmt::Debug for WriterCounts {
 
 type Count<T> = (&'static str, &'static str, fn(&T) -> u64);
 
+/// Statuses of the responses that workers get all day.
+const COMMON_STATUSES: [u16; 4] = [200, 201, 202, 204];
+
 /// A scraper waits for seconds; a server that is starting takes longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -273,7 +308,7 @@ mod tests {
         let metrics = Metrics::new();
         for _ in 0..2 {
             let took = Duration::from_millis(2);
-            metrics.count_request(Counted { route: "/api/runs/{id}", method: "GET", status: 200, took });
+            metrics.count_request(&Counted { route: "/api/runs/{id}", method: "GET", status: 200, took });
         }
         let text = metrics.text();
         let line = "muster_http_requests_total{route=\"/api/runs/{id}\",method=\"GET\",status=\"200\"} 2";

@@ -8,7 +8,7 @@ use axum::{
     response::{Html, IntoResponse},
     routing::get,
 };
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 use utoipa::{
     PartialSchema,
     openapi::{
@@ -101,30 +101,33 @@ fn problem_content() -> RefOr<Content> {
     RefOr::T(Content::new(Some(Ref::from_schema_name("Problem"))))
 }
 
-/// The routes `/openapi.json` and `/docs`; they need [`describe`] around them.
-pub(crate) fn docs_routes() -> OpenApiRouter<HttpState> {
+/// The routes `/openapi.json` and `/docs`.
+pub(crate) fn docs_routes(description: &Description) -> OpenApiRouter<HttpState> {
     OpenApiRouter::new()
         .routes(routes!(openapi_json))
         .routes(routes!(docs))
         .route("/docs/start.js", get(|| async { script(Bytes::from_static(START_JS)) }))
         .route("/docs/scalar.js", get(|| async { script(SCALAR_JS.clone()) }))
+        .layer(Extension(description.clone()))
 }
 
-/// Hands the description, complete only once all routers are known, to the route that serves it.
-pub(crate) fn describe(openapi: &OpenApi) -> Extension<Description> {
-    Extension(Description(Bytes::from(openapi.to_json().expect("the description is plain data"))))
-}
+/// The description as it is served; complete only once all routers are known.
+#[derive(Clone, Default)]
+pub(crate) struct Description(Arc<OnceLock<Bytes>>);
 
-/// The description as it is served.
-#[derive(Clone)]
-pub(crate) struct Description(Bytes);
+impl Description {
+    /// Takes the complete description.
+    pub(crate) fn set(&self, openapi: &OpenApi) {
+        self.0.get_or_init(|| Bytes::from(openapi.to_json().expect("the description is plain data")));
+    }
+}
 
 /// This description.
 #[utoipa::path(get, path = "/openapi.json", tag = "server", responses(
     (status = 200, description = "An OpenAPI 3.1 document", content_type = "application/json", body = Object),
 ))]
 async fn openapi_json(Extension(Description(text)): Extension<Description>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], text)
+    ([(header::CONTENT_TYPE, "application/json")], text.get().cloned().unwrap_or_default())
 }
 
 /// A page to read this description by.
@@ -188,7 +191,7 @@ mod tests {
     use serde_json::Value;
 
     fn described() -> Value {
-        let (_, mut openapi) = crate::assemble::own_routes().split_for_parts();
+        let (_, mut openapi) = crate::assemble::own_routes(&Description::default()).split_for_parts();
         complete(&mut openapi);
         serde_json::to_value(&openapi).unwrap()
     }

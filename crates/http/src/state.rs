@@ -4,22 +4,34 @@ use crate::{Claims, Keys, Metrics, Problem, identity::KeyUse, metrics::WriterCou
 use axum::http::{HeaderMap, header};
 use muster_coordinator::{Coordinator, Refusal};
 use muster_model::{Actor, Ask, LoginRecord};
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, ops::Deref, sync::Arc, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// The state of every route: the coordinator, and what the HTTP layer itself needs. Cheap to clone.
+/// The state of every route: the coordinator, and what the HTTP layer itself needs. One pointer, since every request
+/// clones it.
 #[derive(Clone)]
-pub struct HttpState {
+pub struct HttpState(Arc<HttpParts>);
+
+/// The parts of an [`HttpState`].
+pub struct HttpParts {
     /// The handle to the one writer.
     pub coordinator: Coordinator,
     /// Registry of metrics; contracts may register their own.
     pub metrics: Arc<Metrics>,
     /// Settings of the HTTP layer.
     pub settings: Arc<HttpSettings>,
-    pub(crate) keys: Arc<Keys>,
+    pub(crate) keys: Keys,
     pub(crate) key_use: KeyUse,
     streams: Arc<Semaphore>,
     closing: watch::Sender<bool>,
+}
+
+impl Deref for HttpState {
+    type Target = HttpParts;
+
+    fn deref(&self) -> &HttpParts {
+        &self.0
+    }
 }
 
 /// Settings of the HTTP layer (section `server`).
@@ -52,15 +64,15 @@ impl HttpState {
         let metrics = Metrics::new();
         let counts = WriterCounts(coordinator.clone());
         metrics.register(|registry| registry.register_collector(Box::new(counts)));
-        Self {
+        Self(Arc::new(HttpParts {
             coordinator,
             metrics: Arc::new(metrics),
             settings: Arc::new(settings),
-            keys: Arc::new(keys),
+            keys,
             key_use: KeyUse::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             closing: watch::Sender::new(false),
-        }
+        }))
     }
 
     /// Has a request decided; what somebody with a name asks for is written down with it (I7).

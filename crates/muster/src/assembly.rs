@@ -10,8 +10,9 @@ use muster_coordinator::{Coordinator, LeaseTimes, Options};
 use muster_court_desk::CourtDesk;
 use muster_dashboard::{About, Dashboard};
 use muster_gateway::{CoordinatorUrl, ForwardSettings, Forwarder, Limiter};
-use muster_http::{HttpSettings, HttpState, Keys};
+use muster_http::{HttpSettings, HttpState, Keys, Middleware};
 use muster_nodes::Artifacts;
+use muster_operations::PostgrestWords;
 use muster_simulation::{Simulation, output::OutputRoot};
 use muster_store::{Candidate, MemoryStore, Store, StoreError};
 use muster_store_postgres::{PostgresOptions, PostgresStore};
@@ -80,8 +81,7 @@ pub(crate) fn assemble(
     let forwarder = Forwarder::new(forwarding)?;
     let dashboard = Dashboard::new(coordinator.clone(), about(config, &address));
     let parts = Parts { artifacts, simulation: simulation.clone(), dashboard: dashboard.clone() };
-    let router = routes(&http, parts, &forwarder, config);
-    let router = muster_operations::speak_postgrest(muster_gateway::forwarded(router, forwarder));
+    let router = routes(&http, parts, forwarder, config);
     Ok(Assembled { coordinator, http, simulation, dashboard, router })
 }
 
@@ -156,8 +156,8 @@ struct Parts {
     dashboard: Dashboard,
 }
 
-/// All routes, each dialect's and the server's own.
-fn routes(http: &HttpState, parts: Parts, forwarder: &Forwarder, config: &Config) -> axum::Router {
+/// All routes, each dialect's and the server's own, and what stands before them.
+fn routes(http: &HttpState, parts: Parts, forwarder: Forwarder, config: &Config) -> axum::Router {
     let Parts { artifacts, simulation, dashboard } = parts;
     let nodes = muster_nodes::routes().merge(muster_nodes::artifact_routes(artifacts));
     let dialects =
@@ -167,8 +167,9 @@ fn routes(http: &HttpState, parts: Parts, forwarder: &Forwarder, config: &Config
     let dialects = dialects.merge(muster_gateway::proof_routes(forwarder.clone()));
     let dialects = dialects.merge(muster_dashboard::routes(dashboard));
     let dialects = dialects.merge(muster_court_desk::routes(CourtDesk::new(config.court.clone())));
-    let limiter = Arc::new(Limiter::new(config.rates).sparing(&config.http.trusted_proxies));
-    muster_gateway::limited(muster_http::assemble(http.clone(), dialects), limiter)
+    let limiter = Limiter::new(config.rates).sparing(&config.http.trusted_proxies);
+    let outer = PostgrestWords.around(forwarder).around(limiter);
+    muster_http::assemble_behind(outer, http.clone(), dialects)
 }
 
 fn make_directory(path: &Path) -> Result<(), Failure> {

@@ -64,6 +64,9 @@ impl Seal {
 
     /// Takes what is told off a request. What is proven counts from here on: the address of its caller is the one told of.
     pub(super) fn open(&self, request: &mut Request) -> Claims {
+        if !request.headers().keys().any(|name| name.as_str().starts_with(PREFIX)) {
+            return Claims { hops: 0, is_proven: false };
+        }
         let told = [HOPS, PEER, PROOF].map(|name| take(request.headers_mut(), name));
         let hops = told[0].as_ref().and_then(|hops| hops.parse().ok()).unwrap_or(0);
         let [Some(hops_text), Some(peer), Some(proof)] = told else {
@@ -108,6 +111,9 @@ fn take(headers: &mut HeaderMap, name: &'static str) -> Option<String> {
     let value = headers.remove(name)?;
     value.to_str().ok().filter(|_| is_alone).map(str::to_owned)
 }
+
+/// Begins the names of all of these headers.
+const PREFIX: &str = "muster-";
 
 /// Number of times a request was passed on.
 pub(crate) const HOPS: &str = "muster-hops";

@@ -9,8 +9,8 @@ use axum::{
     routing::get,
 };
 use muster_coordinator::{Coordinator, Lead, Options};
-use muster_gateway::{ForwardSettings, Forwarder, Limiter, Rates, forwarded, limited, proof_routes};
-use muster_http::{HttpSettings, HttpState, Keys, Metrics, Peer, Unready};
+use muster_gateway::{ForwardSettings, Forwarder, Limiter, Rates, proof_routes};
+use muster_http::{HttpSettings, HttpState, Keys, Metrics, Middleware, Peer, Unready, layered};
 use muster_store::MemoryStore;
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
@@ -92,8 +92,7 @@ impl Server {
         let door = HttpState::new(coordinator, Keys::new("node", "admin"), HttpSettings::default());
         let (proving, _) = proof_routes(forwarder.clone()).with_state(door).split_for_parts();
         let router = Router::new().route("/readyz", get(readyz)).merge(proving).fallback(echo);
-        let router = limited(router, Arc::new(Limiter::new(manner.rates)));
-        let router = forwarded(router, forwarder);
+        let router = layered(router, forwarder.around(Limiter::new(manner.rates)));
         let task = tokio::spawn(muster_http::listen(listener, router, std::future::pending()));
         Self { address, metrics, lead, closing, task }
     }

@@ -6,5 +6,5 @@
 mod postgrest;
 mod routes;
 
-pub use postgrest::speak_postgrest;
+pub use postgrest::PostgrestWords;
 pub use routes::routes;

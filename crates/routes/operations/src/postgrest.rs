@@ -1,28 +1,27 @@
 //! Makes every refusal under /rest/v1 one that PostgREST's clients understand (Q14).
 
 use axum::{
-    Router,
     extract::Request,
     http::header,
-    middleware::{Next, from_fn},
     response::{IntoResponse, Response},
 };
 use muster_contract_operations::as_postgrest;
-use muster_http::Problem;
+use muster_http::{Middleware, Next, Problem};
 
-/// Wraps the whole server, because what refuses may stand before any route: the guard, the limits, a path or a
-/// method that does not exist.
-pub fn speak_postgrest(router: Router) -> Router {
-    router.layer(from_fn(add_members))
-}
+/// Rewords refusals. It stands outermost, because what refuses may stand before any route: the guard, the limits, a path
+/// or a method that does not exist.
+#[derive(Clone, Copy, Debug)]
+pub struct PostgrestWords;
 
-async fn add_members(request: Request, next: Next) -> Response {
-    let concerned = request.uri().path().starts_with("/rest/v1/");
-    let mut response = next.run(request).await;
-    let problem = response.extensions_mut().remove::<Problem>().filter(|_| concerned);
-    match problem {
-        Some(problem) => reword(&response, problem),
-        None => response,
+impl Middleware for PostgrestWords {
+    async fn handle(&self, request: Request, next: impl Next) -> Response {
+        let concerned = request.uri().path().starts_with("/rest/v1/");
+        let mut response = next.run(request).await;
+        let problem = response.extensions_mut().remove::<Problem>().filter(|_| concerned);
+        match problem {
+            Some(problem) => reword(&response, problem),
+            None => response,
+        }
     }
 }
 

@@ -10,9 +10,9 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use muster_coordinator::{Coordinator, Options};
-use muster_http::{HttpSettings, HttpState, Keys, assemble};
+use muster_http::{HttpSettings, HttpState, Keys, assemble_behind};
 use muster_model::{Attachment, DeviceReport, Name, Pull};
-use muster_operations::speak_postgrest;
+use muster_operations::PostgrestWords;
 use muster_store::{Cursor, MemoryStore};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
@@ -35,7 +35,7 @@ impl World {
     fn new() -> Self {
         let coordinator = Coordinator::start(Arc::new(MemoryStore::new()), Options::default()).unwrap();
         let http = HttpState::new(coordinator.clone(), Keys::new(NODE, ADMIN), HttpSettings::default());
-        Self { app: speak_postgrest(assemble(http, muster_operations::routes())), coordinator }
+        Self { app: assemble_behind(PostgrestWords, http, muster_operations::routes()), coordinator }
     }
 
     async fn send(&self, request: Request<Body>) -> Answer {

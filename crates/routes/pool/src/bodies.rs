@@ -5,7 +5,7 @@ use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
-use muster_http::{BodyBytes, HttpSettings, HttpState, Problem};
+use muster_http::{BodyBytes, HttpState, Problem};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -38,7 +38,8 @@ impl FromRequest<HttpState> for LargeBody {
         let room = room.ok_or_else(|| Problem::internal(&"a route without room for large bodies"))?;
         let room = room.0.try_acquire_owned();
         let room = room.map_err(|_| Problem::busy("too many large bodies are being read; try again"))?;
-        let BodyBytes(bytes) = BodyBytes::from_request(request, &wider(http)).await?;
+        let limit_bytes = http.settings.body_limit_bytes.saturating_mul(TIMES_AS_LONG);
+        let BodyBytes(bytes) = BodyBytes::read(request, limit_bytes).await?;
         Ok(Self { bytes, _room: Some(room) })
     }
 }
@@ -57,14 +58,6 @@ pub(crate) async fn apart<T: Send + 'static>(
 fn declared(headers: &HeaderMap) -> usize {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     length.and_then(|length| length.parse().ok()).unwrap_or_default()
-}
-
-fn wider(http: &HttpState) -> HttpState {
-    let body_limit_bytes = http.settings.body_limit_bytes.saturating_mul(TIMES_AS_LONG);
-    let settings = HttpSettings { body_limit_bytes, ..(*http.settings).clone() };
-    let mut wider = http.clone();
-    wider.settings = Arc::new(settings);
-    wider
 }
 
 /// A thousand results or jobs of a common size.

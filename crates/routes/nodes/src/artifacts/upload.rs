@@ -8,7 +8,7 @@ use super::{
     range::{Span, read_content_range},
 };
 use axum::{
-    Extension, Json,
+    Json,
     body::{Body, Bytes},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -53,7 +53,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 pub(super) async fn put(
     visit: Visit,
     address: Address,
-    Extension(deadline): Extension<Deadline>,
+    deadline: Deadline,
     body: Body,
 ) -> Result<Response, Problem> {
     let order = order(verify(&visit, &address)?, &visit.headers)?;
