@@ -1,8 +1,10 @@
 //! Several callbacks in one request (N25): as a node writes them and the coordinator reads them, and the answer.
 
-use crate::{Callback, CallbackAnswer, Message, NodeMessage, answer_report, claimed_node, read_report};
+use crate::{
+    Callback, CallbackAnswer, Message, NodeMessage, answer_report, claimed_node, envelope::claimed_id, read_report,
+};
 use muster_model::{Name, Recorded, ReportId};
-use muster_problem::{Fields, Problem, WireMutant, planted, read_json};
+use muster_problem::{Fields, Problem, WireMutant, planted, read_json, read_tree};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::ops::Not;
@@ -97,14 +99,14 @@ impl BatchedEvent {
     /// Reads an event as if it had come alone (N3, N4, N6). `check` refuses a sender that may not speak for the node.
     #[must_use]
     pub fn read(event: &RawValue, check: impl FnOnce(&Name) -> Result<(), Problem>) -> Self {
-        let body = match read_json(event.get().as_bytes(), usize::MAX) {
+        let body = match read_tree(event.get().as_bytes(), usize::MAX) {
             Ok(body) => body,
             Err(problem) => return Self { id: None, message: Err(problem) },
         };
-        let id = body.get("event_id").and_then(|id| ReportId::new(id.as_str()?).ok());
+        let id = claimed_id(&body);
         let message = claimed_node(&body)
             .map_or(Ok(()), |node| check(&node))
-            .and_then(|()| read_report(&Message::read(&body)?));
+            .and_then(|()| read_report(&Message::read(body)?));
         Self { id, message }
     }
 }

@@ -1,78 +1,95 @@
 //! The envelope of a callback: both of its shapes become one (N4).
 
 use muster_model::{Name, ReportId};
-use muster_problem::{Fields, Problem};
-use serde_json::{Map, Value};
+use muster_problem::{Fields, Json, JsonTree, Member, Members, Problem};
 
 /// A callback with its fields side by side, whichever shape it came in.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub struct Message<'a> {
     /// The sender's id for it.
     pub id: ReportId,
     /// All fields, unknown ones included, as JSON text with sorted keys.
     pub text: Box<str>,
-    fields: Value,
+    members: Members<'a>,
 }
 
-impl Message {
+impl<'a> Message<'a> {
     /// Joins the fields beside `type` with those inside `payload`.
     ///
     /// A field that stands in both places must say the same in both: otherwise nobody knows what was meant.
     ///
     /// # Errors
     /// 422 naming the field.
-    pub fn read(body: &Value) -> Result<Self, Problem> {
-        let outer = Fields::of(body)?;
-        let id = read_id(&outer)?;
-        let mut joined = outer.object().clone();
-        joined.remove("payload");
-        if let Some(inner) = outer.opt_fields("payload")? {
-            join(&mut joined, inner.object())?;
-        }
-        let fields = Value::Object(joined);
-        let text = fields.to_string();
-        Ok(Self { id, text: text.into(), fields })
+    pub fn read(body: impl Into<JsonTree<'a>>) -> Result<Self, Problem> {
+        let body = body.into();
+        let id = read_id(&Fields::of(&body)?)?;
+        let members = match body {
+            JsonTree::Object(outer) => join_payload(outer)?,
+            _ => Members::default(),
+        };
+        let text = serde_json::to_string(&members).map_err(|error| Problem::internal(&error))?;
+        Ok(Self { id, text: text.into(), members })
     }
 
     /// Its fields, to be read one by one.
-    ///
-    /// # Errors
-    /// None: a message is an object.
-    pub fn fields(&self) -> Result<Fields<'_>, Problem> {
-        Fields::of(&self.fields)
+    #[must_use]
+    pub fn fields(&self) -> Fields<'_, JsonTree<'a>> {
+        Fields::of_members(&self.members)
     }
 }
 
 /// The node that a body claims to come from, as far as that can be told before it is checked.
 #[must_use]
-pub fn claimed_node(body: &Value) -> Option<Name> {
-    let node = body.get("node_id").or_else(|| body.get("payload")?.get("node_id"))?;
-    Name::new(node.as_str()?).ok()
+pub fn claimed_node<V: Json>(body: &V) -> Option<Name> {
+    let node = member(body, "node_id").or_else(|| member(member(body, "payload")?, "node_id"))?;
+    Name::new(node.as_text()?).ok()
 }
 
-fn read_id(outer: &Fields<'_>) -> Result<ReportId, Problem> {
+/// The id of an event, as far as it can be told before the event is checked.
+pub(crate) fn claimed_id(body: &JsonTree<'_>) -> Option<ReportId> {
+    ReportId::new(member(body, "event_id")?.as_text()?).ok()
+}
+
+fn member<'v, V: Json>(body: &'v V, key: &str) -> Option<&'v V> {
+    V::member(body.as_members()?, key)
+}
+
+fn read_id(outer: &Fields<'_, JsonTree<'_>>) -> Result<ReportId, Problem> {
     let text = outer.text("event_id", 128)?;
     ReportId::new(text).map_err(|error| outer.refuse("event_id", &error.to_string()))
 }
 
 /// Unknown fields are kept, not refused (N6): where one says two things, the inner one stays inside `payload`.
-fn join(joined: &mut Map<String, Value>, inner: &Map<String, Value>) -> Result<(), Problem> {
-    let mut left = Map::new();
-    for (key, value) in inner {
-        match joined.get(key) {
-            Some(known) if known == value => {}
-            Some(_) if EVENT_FIELDS.contains(&key.as_str()) => {
+fn join_payload(mut outer: Members<'_>) -> Result<Members<'_>, Problem> {
+    let inner = match outer.remove("payload") {
+        None | Some(JsonTree::Null) => return Ok(outer),
+        Some(JsonTree::Object(inner)) => inner,
+        Some(_) => return Err(Problem::unprocessable("payload", "must be an object")),
+    };
+    let (mut joined, mut left) = (Vec::new(), Vec::new());
+    for member in inner {
+        match outer.get(&member.key) {
+            Some(known) if *known == member.value => {}
+            Some(_) if EVENT_FIELDS.contains(&&*member.key) => {
                 let detail = "says one thing beside type and another in payload";
-                return Err(Problem::unprocessable(key.clone(), detail));
+                return Err(Problem::unprocessable(member.key, detail));
             }
-            Some(_) => drop(left.insert(key.clone(), value.clone())),
-            None => drop(joined.insert(key.clone(), value.clone())),
+            Some(_) => left.push(member),
+            None => joined.push(member),
         }
     }
+    joined.extend(outer);
     if !left.is_empty() {
-        joined.insert("payload".to_owned(), Value::Object(left));
+        left.extend(joined.extract_if(.., |member| member.key == "payload"));
+        let value = JsonTree::Object(sorted(left)?);
+        joined.push(Member { key: "payload".into(), value });
     }
-    Ok(())
+    sorted(joined)
+}
+
+/// Keys occur once here: those of one object, and those that another has alone.
+fn sorted(members: Vec<Member<'_>>) -> Result<Members<'_>, Problem> {
+    Members::sorted(members).map_err(|key| Problem::internal(&key))
 }
 
 /// Every field that some event gives a meaning to.
@@ -168,6 +185,9 @@ mod tests {
         let body = json!({"event_id": "e", "x": 1, "payload": {"x": 2, "y": 3}});
         let text = Message::read(&body).unwrap().text;
         assert_eq!(&*text, r#"{"event_id":"e","payload":{"x":2},"x":1,"y":3}"#);
+        let deep = json!({"event_id": "e", "x": 1, "payload": {"x": 2, "payload": 3}});
+        let text = Message::read(&deep).unwrap().text;
+        assert_eq!(&*text, r#"{"event_id":"e","payload":{"payload":3,"x":2},"x":1}"#);
     }
 
     #[test]

@@ -5,8 +5,10 @@ use muster_model::{
     FailureReason, Fence, JobId, Name, Outcome, Report, ReportKind, RunSummary, Step, StepStatus, TaskId,
     TaskReport, TaskReportKind, Timestamp,
 };
-use muster_problem::{Fields, Problem, WireMutant, planted};
-use serde_json::{Map, Value};
+use muster_problem::{JsonTree, Problem, WireMutant, planted};
+use serde::{Serialize, Serializer};
+
+type Fields<'m, 'a> = muster_problem::Fields<'m, JsonTree<'a>>;
 
 /// A callback that was read.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub enum NodeMessage {
 ///
 /// # Errors
 /// 422 naming the field that is missing or wrong (N6).
-pub fn read_report(message: &Message) -> Result<NodeMessage, Problem> {
-    let fields = message.fields()?;
+pub fn read_report(message: &Message<'_>) -> Result<NodeMessage, Problem> {
+    let fields = message.fields();
     let kind = fields.choice("type", &KINDS)?;
     let worker = fields.name("node_id")?;
     let at = fields.timestamp("timestamp")?;
@@ -45,7 +47,7 @@ pub fn read_report(message: &Message) -> Result<NodeMessage, Problem> {
     Ok(NodeMessage::Report(Box::new(report)))
 }
 
-fn heartbeat(fields: &Fields<'_>, at: Timestamp) -> Result<Heartbeat, Problem> {
+fn heartbeat(fields: &Fields<'_, '_>, at: Timestamp) -> Result<Heartbeat, Problem> {
     Ok(Heartbeat {
         at,
         connected: count(fields, "connected_devices_count")?,
@@ -56,13 +58,13 @@ fn heartbeat(fields: &Fields<'_>, at: Timestamp) -> Result<Heartbeat, Problem> {
     })
 }
 
-fn run_started(fields: &Fields<'_>) -> Result<ReportKind, Problem> {
+fn run_started(fields: &Fields<'_, '_>) -> Result<ReportKind, Problem> {
     count(fields, "target_devices_count")?;
     count(fields, "max_concurrency")?;
     Ok(ReportKind::RunStarted { job: job(fields)? })
 }
 
-fn run_finished(fields: &Fields<'_>) -> Result<ReportKind, Problem> {
+fn run_finished(fields: &Fields<'_, '_>) -> Result<ReportKind, Problem> {
     let job = job(fields)?;
     let tally = fields.fields("summary")?;
     let summary = RunSummary {
@@ -73,7 +75,7 @@ fn run_finished(fields: &Fields<'_>) -> Result<ReportKind, Problem> {
     Ok(ReportKind::RunFinished { job, summary })
 }
 
-fn task(fields: &Fields<'_>, kind: TaskReportKind) -> Result<ReportKind, Problem> {
+fn task(fields: &Fields<'_, '_>, kind: TaskReportKind) -> Result<ReportKind, Problem> {
     let attempt = fields.opt_integer_in("attempt", 1..=i64::from(u16::MAX))?;
     // A token that is no token of ours proves nothing: it matches no lease, so the report is stale.
     let token = fields.opt_text("lease_token", TEXT_CHARS_MAX)?;
@@ -89,14 +91,14 @@ fn task(fields: &Fields<'_>, kind: TaskReportKind) -> Result<ReportKind, Problem
     }))
 }
 
-fn task_started(fields: &Fields<'_>) -> Result<TaskReportKind, Problem> {
+fn task_started(fields: &Fields<'_, '_>) -> Result<TaskReportKind, Problem> {
     fields.text("runtime_handle", TEXT_CHARS_MAX)?;
     fields.text("workflow_id", TEXT_CHARS_MAX)?;
     count(fields, "timeoutMs")?;
     Ok(TaskReportKind::Started)
 }
 
-fn task_progress(fields: &Fields<'_>, at: Timestamp) -> Result<TaskReportKind, Problem> {
+fn task_progress(fields: &Fields<'_, '_>, at: Timestamp) -> Result<TaskReportKind, Problem> {
     let name = fields.name("step")?;
     let is_step = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     if name.as_str().len() > STEP_CHARS_MAX || !name.as_str().chars().all(is_step) {
@@ -109,17 +111,17 @@ fn task_progress(fields: &Fields<'_>, at: Timestamp) -> Result<TaskReportKind, P
     Ok(TaskReportKind::Progress(Step { name, status, at }))
 }
 
-fn task_finished(fields: &Fields<'_>) -> Result<TaskReportKind, Problem> {
+fn task_finished(fields: &Fields<'_, '_>) -> Result<TaskReportKind, Problem> {
     fields.text("runtime_handle", TEXT_CHARS_MAX)?;
     let timings = fields.fields("timings")?;
     let started_at = timings.timestamp("startedAt")?;
     timings.timestamp("endedAt")?;
     check_artifact(fields)?;
     let outcome = outcome(fields)?;
-    Ok(TaskReportKind::Finished { outcome, started_at, result: Some(result(fields)) })
+    Ok(TaskReportKind::Finished { outcome, started_at, result: Some(result(fields)?) })
 }
 
-fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
+fn outcome(fields: &Fields<'_, '_>) -> Result<Outcome, Problem> {
     let status = fields.choice("status", &["succeeded", "failed", "success", "completed"])?;
     let error = fields.opt_text("error_message", ERROR_BYTES_MAX)?;
     if error.is_some_and(|error| error.len() > ERROR_BYTES_MAX) {
@@ -137,13 +139,13 @@ fn outcome(fields: &Fields<'_>) -> Result<Outcome, Problem> {
     }
 }
 
-fn failure_reason(fields: &Fields<'_>) -> Result<Option<FailureReason>, Problem> {
+fn failure_reason(fields: &Fields<'_, '_>) -> Result<Option<FailureReason>, Problem> {
     let words = FailureReason::ALL.map(FailureReason::as_str);
     let word = fields.opt_choice("failure_reason", &words)?;
     Ok(word.and_then(FailureReason::from_word))
 }
 
-fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {
+fn check_artifact(fields: &Fields<'_, '_>) -> Result<(), Problem> {
     if let Some(artifact) = fields.opt_fields("artifact")? {
         for key in ["kind", "storage_path", "public_url"] {
             artifact.text(key, TEXT_CHARS_MAX)?;
@@ -153,18 +155,26 @@ fn check_artifact(fields: &Fields<'_>) -> Result<(), Problem> {
 }
 
 /// The part of the report that stays with the task: how it went, without the error text.
-fn result(fields: &Fields<'_>) -> Box<str> {
-    let kept = ["artifact", "failure_reason", "timings"];
-    let fields = kept.iter().filter_map(|key| Some(((*key).to_owned(), fields.optional(key)?.value.clone())));
-    Value::Object(fields.collect::<Map<_, _>>()).to_string().into()
+fn result(fields: &Fields<'_, '_>) -> Result<Box<str>, Problem> {
+    let text = serde_json::to_string(&KeptResult(fields)).map_err(|error| Problem::internal(&error))?;
+    Ok(text.into())
+}
+
+struct KeptResult<'f, 'm, 'a: 'm>(&'f Fields<'m, 'a>);
+
+impl Serialize for KeptResult<'_, '_, '_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let kept = ["artifact", "failure_reason", "timings"];
+        to.collect_map(kept.iter().filter_map(|key| Some((key, self.0.value(key)?))))
+    }
 }
 
 /// A text that is no id of ours names a run that does not exist: 404, not 422 (N6).
-fn job(fields: &Fields<'_>) -> Result<JobId, Problem> {
+fn job(fields: &Fields<'_, '_>) -> Result<JobId, Problem> {
     Ok(fields.text("run_id", TEXT_CHARS_MAX)?.parse().unwrap_or(JobId::NIL))
 }
 
-fn count(fields: &Fields<'_>, key: &str) -> Result<u64, Problem> {
+fn count(fields: &Fields<'_, '_>, key: &str) -> Result<u64, Problem> {
     fields.integer_in(key, 0..=WHOLE_MAX).map(i64::unsigned_abs)
 }
 

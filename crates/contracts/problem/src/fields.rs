@@ -1,38 +1,68 @@
 //! Reads the fields of a JSON object one by one and names the one that is wrong.
 
-use crate::Problem;
+use crate::{JsonTree, Members, Problem};
 use muster_model::{Name, Timestamp};
 use serde_json::{Map, Value};
-use std::ops::RangeInclusive;
+use std::{borrow::Cow, ops::RangeInclusive};
+
+/// A JSON value whose fields can be read: one that owns its texts, or one that borrows them.
+pub trait Json: Sized {
+    /// The members of an object.
+    type Members;
+
+    /// The member with this name.
+    fn member<'m>(members: &'m Self::Members, key: &str) -> Option<&'m Self>;
+    /// The names of all members.
+    fn keys(members: &Self::Members) -> impl Iterator<Item = &str>;
+    /// The members, if it is an object.
+    fn as_members(&self) -> Option<&Self::Members>;
+    /// The items, if it is a list.
+    fn as_items(&self) -> Option<&[Self]>;
+    /// The text, if it is one.
+    fn as_text(&self) -> Option<&str>;
+    /// `true` or `false`, if it is one of them.
+    fn as_flag(&self) -> Option<bool>;
+    /// The number, if it is one.
+    fn as_number(&self) -> Option<&serde_json::Number>;
+    /// True if it is `null`.
+    fn is_nothing(&self) -> bool;
+}
 
 /// A JSON object whose fields are read by name. A field that is `null` counts as absent.
 #[derive(Clone, Debug)]
-pub struct Fields<'a> {
-    object: &'a Map<String, Value>,
-    path: String,
+pub struct Fields<'a, V: Json = Value> {
+    object: &'a V::Members,
+    path: Cow<'a, str>,
 }
 
 /// A value at a known place of the request.
 #[derive(Clone, Debug)]
-pub struct Item<'a> {
+pub struct Item<'a, V: Json = Value> {
     /// The value; never `null` when it came out of [`Fields`].
-    pub value: &'a Value,
+    pub value: &'a V,
     /// Path of the field: `devices[3].device_id`.
     pub path: String,
 }
 
-impl<'a> Fields<'a> {
+impl<'a, V: Json + 'a> Fields<'a, V> {
     /// Reads a whole body, which must be an object.
     ///
     /// # Errors
     /// 422 when it is something else.
-    pub fn of(body: &'a Value) -> Result<Self, Problem> {
-        Item { value: body, path: String::new() }.fields()
+    pub fn of(body: &'a V) -> Result<Self, Problem> {
+        let object = body.as_members().ok_or_else(|| Problem::unprocessable("", "must be an object"))?;
+        Ok(Self::of_members(object))
+    }
+
+    /// Reads the members of a whole body.
+    #[must_use]
+    pub fn of_members(object: &'a V::Members) -> Self {
+        Self { object, path: Cow::Borrowed("") }
     }
 
     /// The names and values of all fields, in no order that matters.
     #[must_use]
-    pub fn object(&self) -> &'a Map<String, Value> {
+    pub fn object(&self) -> &'a V::Members {
         self.object
     }
 
@@ -48,19 +78,56 @@ impl<'a> Fields<'a> {
         Problem::unprocessable(self.path_of(key), detail)
     }
 
+    /// The value of a field, unless that is absent or `null`.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&'a V> {
+        V::member(self.object, key).filter(|value| !value.is_nothing())
+    }
+
     /// A field that may be absent or `null`.
     #[must_use]
-    pub fn optional(&self, key: &str) -> Option<Item<'a>> {
-        let value = self.object.get(key).filter(|value| !value.is_null())?;
-        Some(Item { value, path: self.path_of(key) })
+    pub fn optional(&self, key: &str) -> Option<Item<'a, V>> {
+        self.value(key).map(|value| Item { value, path: self.path_of(key) })
     }
 
     /// A field that must be there.
     ///
     /// # Errors
     /// 422 when it is not.
-    pub fn required(&self, key: &str) -> Result<Item<'a>, Problem> {
+    pub fn required(&self, key: &str) -> Result<Item<'a, V>, Problem> {
         self.optional(key).ok_or_else(|| self.refuse(key, "is missing"))
+    }
+
+    /// An object within this one.
+    ///
+    /// # Errors
+    /// 422 when it is missing or no object.
+    pub fn fields(&self, key: &str) -> Result<Self, Problem> {
+        self.required(key)?.fields()
+    }
+
+    /// An object within this one, unless it is absent or `null`.
+    ///
+    /// # Errors
+    /// 422 when it is no object.
+    pub fn opt_fields(&self, key: &str) -> Result<Option<Self>, Problem> {
+        self.optional(key).map(|item| item.fields()).transpose()
+    }
+
+    /// A list of at most `len_max` items.
+    ///
+    /// # Errors
+    /// 422 when it is missing, no list or longer.
+    pub fn items(&self, key: &str, len_max: usize) -> Result<Vec<Item<'a, V>>, Problem> {
+        self.required(key)?.items(len_max)
+    }
+
+    /// A list of at most `len_max` items, unless it is absent or `null`.
+    ///
+    /// # Errors
+    /// 422 when it is no list or longer.
+    pub fn opt_items(&self, key: &str, len_max: usize) -> Result<Option<Vec<Item<'a, V>>>, Problem> {
+        self.optional(key).map(|item| item.items(len_max)).transpose()
     }
 
     /// Refuses fields other than these, for objects whose typos would silently change what happens.
@@ -68,148 +135,34 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// 422 naming the first other field.
     pub fn only(&self, known: &[&str]) -> Result<(), Problem> {
-        match self.object.keys().find(|key| !known.contains(&key.as_str())) {
+        match V::keys(self.object).find(|key| !known.contains(key)) {
             Some(key) => Err(self.refuse(key, &format!("is not known here; known are {}", known.join(", ")))),
             None => Ok(()),
         }
     }
 }
 
-/// Readers of one type each: the first for a field that must be there, `opt_` for one that may be absent or `null`.
-macro_rules! readers {
-    ($($(#[$doc:meta])* $name:ident, $opt_name:ident ($($limit:ident: $kind:ty)?) -> $read:ty;)*) => {
-        /// Each of these answers 422 with the path of the field when it is missing or of the wrong kind.
-        #[allow(clippy::missing_errors_doc, reason = "said once for all of them, above")]
-        impl<'a> Fields<'a> {
-            $(
-                $(#[$doc])*
-                pub fn $name(&self, key: &str $(, $limit: $kind)?) -> Result<$read, Problem> {
-                    self.required(key)?.$name($($limit)?)
-                }
-
-                $(#[$doc])*
-                ///
-                /// `None` if it is absent or `null`.
-                pub fn $opt_name(&self, key: &str $(, $limit: $kind)?) -> Result<Option<$read>, Problem> {
-                    self.optional(key).map(|item| item.$name($($limit)?)).transpose()
-                }
-            )*
-        }
-    };
-}
-
-readers! {
-    /// A name.
-    name, opt_name() -> Name;
-    /// Text of at most `chars_max` characters.
-    text, opt_text(chars_max: usize) -> &'a str;
-    /// An integer of a range.
-    integer_in, opt_integer_in(range: RangeInclusive<i64>) -> i64;
-    /// A number from 0 on.
-    non_negative, opt_non_negative() -> f64;
-    /// `true` or `false`.
-    boolean, opt_boolean() -> bool;
-    /// Milliseconds since the Unix epoch.
-    timestamp, opt_timestamp() -> Timestamp;
-    /// One of some words.
-    choice, opt_choice(words: &[&'static str]) -> &'static str;
-    /// An object within this one.
-    fields, opt_fields() -> Fields<'a>;
-    /// A list of at most `len_max` items.
-    items, opt_items(len_max: usize) -> Vec<Item<'a>>;
-}
-
-impl<'a> Item<'a> {
+impl<'a, V: Json + 'a> Item<'a, V> {
     /// The value as an object.
     ///
     /// # Errors
     /// 422 when it is none.
-    pub fn fields(&self) -> Result<Fields<'a>, Problem> {
-        let object = self.value.as_object().ok_or_else(|| self.refuse("must be an object"))?;
-        Ok(Fields { object, path: self.path.clone() })
+    pub fn fields(&self) -> Result<Fields<'a, V>, Problem> {
+        let object = self.value.as_members().ok_or_else(|| self.refuse("must be an object"))?;
+        Ok(Fields { object, path: Cow::Owned(self.path.clone()) })
     }
 
     /// The value as a list of at most `len_max` items.
     ///
     /// # Errors
     /// 422 when it is none or longer.
-    pub fn items(&self, len_max: usize) -> Result<Vec<Item<'a>>, Problem> {
-        let array = self.value.as_array().ok_or_else(|| self.refuse("must be an array"))?;
+    pub fn items(&self, len_max: usize) -> Result<Vec<Self>, Problem> {
+        let array = self.value.as_items().ok_or_else(|| self.refuse("must be an array"))?;
         if array.len() > len_max {
             return Err(self.refuse(&format!("must have at most {len_max} items")));
         }
         let item = |(index, value)| Item { value, path: format!("{}[{index}]", self.path) };
         Ok(array.iter().enumerate().map(item).collect())
-    }
-
-    /// The value as text of at most `chars_max` characters, without NUL.
-    ///
-    /// # Errors
-    /// 422 when it is none.
-    pub fn text(&self, chars_max: usize) -> Result<&'a str, Problem> {
-        let text = self.value.as_str().ok_or_else(|| self.refuse("must be a string"))?;
-        if text.contains('\0') {
-            return Err(self.refuse("must not contain NUL"));
-        }
-        if text.chars().count() > chars_max {
-            return Err(self.refuse(&format!("must have at most {chars_max} characters")));
-        }
-        Ok(text)
-    }
-
-    /// The value as a name.
-    ///
-    /// # Errors
-    /// 422 when it is none.
-    pub fn name(&self) -> Result<Name, Problem> {
-        let text = self.value.as_str().ok_or_else(|| self.refuse("must be a string"))?;
-        Name::new(text).map_err(|error| self.refuse(&error.to_string()))
-    }
-
-    /// The value as an integer of a range; a number with a fraction or a text is none.
-    ///
-    /// # Errors
-    /// 422 when it is none.
-    pub fn integer_in(&self, range: RangeInclusive<i64>) -> Result<i64, Problem> {
-        let integer = whole(self.value).filter(|integer| range.contains(integer));
-        integer.ok_or_else(|| {
-            self.refuse(&format!("must be an integer from {} to {}", range.start(), range.end()))
-        })
-    }
-
-    /// The value as a number from 0 on.
-    ///
-    /// # Errors
-    /// 422 when it is none.
-    pub fn non_negative(&self) -> Result<f64, Problem> {
-        let number = self.value.as_f64().filter(|number| *number >= 0.0 && number.is_finite());
-        number.ok_or_else(|| self.refuse("must be a number from 0 on"))
-    }
-
-    /// The value as `true` or `false`.
-    ///
-    /// # Errors
-    /// 422 when it is neither.
-    pub fn boolean(&self) -> Result<bool, Problem> {
-        self.value.as_bool().ok_or_else(|| self.refuse("must be true or false"))
-    }
-
-    /// The value as milliseconds since the Unix epoch.
-    ///
-    /// # Errors
-    /// 422 when it is none, or after the year 9999.
-    pub fn timestamp(&self) -> Result<Timestamp, Problem> {
-        let millis = whole(self.value).filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
-        millis.map(Timestamp).ok_or_else(|| self.refuse("must be a time in milliseconds since 1970"))
-    }
-
-    /// The value as one of some words.
-    ///
-    /// # Errors
-    /// 422 listing the words.
-    pub fn choice(&self, words: &[&'static str]) -> Result<&'static str, Problem> {
-        let word = self.value.as_str().and_then(|text| words.iter().find(|word| **word == text));
-        word.copied().ok_or_else(|| self.refuse(&format!("must be one of {}", words.join(", "))))
     }
 
     /// The problem of this value; `detail` goes on after the path: "must be …".
@@ -219,11 +172,188 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Readers of one type each: of a field that must be there, of one that may be absent or `null` (`opt_`), and of a value
+/// with a path. Paths are written only where something is refused.
+macro_rules! readers {
+    ($($(#[$doc:meta])* $name:ident, $opt_name:ident ($($limit:ident: $kind:ty)?) -> $read:ty;)*) => {
+        /// Each of these answers 422 with the path of the field when it is missing or of the wrong kind.
+        #[allow(clippy::missing_errors_doc, reason = "said once for all of them, above")]
+        impl<'a, V: Json + 'a> Fields<'a, V> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self, key: &str $(, $limit: $kind)?) -> Result<$read, Problem> {
+                    let value = self.value(key).ok_or_else(|| self.refuse(key, "is missing"))?;
+                    read::$name(value $(, $limit)?).map_err(|detail| self.refuse(key, &detail))
+                }
+
+                $(#[$doc])*
+                ///
+                /// `None` if it is absent or `null`.
+                pub fn $opt_name(&self, key: &str $(, $limit: $kind)?) -> Result<Option<$read>, Problem> {
+                    let read = self.value(key).map(|value| read::$name(value $(, $limit)?)).transpose();
+                    read.map_err(|detail| self.refuse(key, &detail))
+                }
+            )*
+        }
+
+        /// Each of these answers 422 with the path of the value when it is of the wrong kind.
+        #[allow(clippy::missing_errors_doc, reason = "said once for all of them, above")]
+        impl<'a, V: Json + 'a> Item<'a, V> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&self $(, $limit: $kind)?) -> Result<$read, Problem> {
+                    read::$name(self.value $(, $limit)?).map_err(|detail| self.refuse(&detail))
+                }
+            )*
+        }
+    };
+}
+
+readers! {
+    /// A name.
+    name, opt_name() -> Name;
+    /// Text of at most `chars_max` characters, without NUL.
+    text, opt_text(chars_max: usize) -> &'a str;
+    /// An integer of a range; a number with a fraction or a text is none.
+    integer_in, opt_integer_in(range: RangeInclusive<i64>) -> i64;
+    /// A number from 0 on.
+    non_negative, opt_non_negative() -> f64;
+    /// `true` or `false`.
+    boolean, opt_boolean() -> bool;
+    /// Milliseconds since the Unix epoch, until the year 9999.
+    timestamp, opt_timestamp() -> Timestamp;
+    /// One of some words.
+    choice, opt_choice(words: &[&'static str]) -> &'static str;
+}
+
+/// Reads values; the error goes on after the path of the value: "must be …".
+mod read {
+    use super::{Json, RangeInclusive, TIMESTAMP_MAX, whole};
+    use muster_model::{Name, Timestamp};
+    use std::borrow::Cow;
+
+    type Read<T> = Result<T, Cow<'static, str>>;
+
+    pub(super) fn text<V: Json>(value: &V, chars_max: usize) -> Read<&str> {
+        let text = value.as_text().ok_or("must be a string")?;
+        if text.contains('\0') {
+            return Err("must not contain NUL".into());
+        }
+        if text.len() > chars_max && text.chars().count() > chars_max {
+            return Err(format!("must have at most {chars_max} characters").into());
+        }
+        Ok(text)
+    }
+
+    pub(super) fn name<V: Json>(value: &V) -> Read<Name> {
+        let text = value.as_text().ok_or("must be a string")?;
+        Name::new(text).map_err(|error| error.to_string().into())
+    }
+
+    pub(super) fn integer_in<V: Json>(value: &V, range: RangeInclusive<i64>) -> Read<i64> {
+        let integer = whole(value).filter(|integer| range.contains(integer));
+        integer.ok_or_else(|| format!("must be an integer from {} to {}", range.start(), range.end()).into())
+    }
+
+    pub(super) fn non_negative<V: Json>(value: &V) -> Read<f64> {
+        let number = value.as_number().and_then(serde_json::Number::as_f64);
+        let number = number.filter(|number| *number >= 0.0 && number.is_finite());
+        number.ok_or_else(|| "must be a number from 0 on".into())
+    }
+
+    pub(super) fn boolean<V: Json>(value: &V) -> Read<bool> {
+        value.as_flag().ok_or_else(|| "must be true or false".into())
+    }
+
+    pub(super) fn timestamp<V: Json>(value: &V) -> Read<Timestamp> {
+        let millis = whole(value).filter(|millis| (0..=TIMESTAMP_MAX).contains(millis));
+        millis.map(Timestamp).ok_or_else(|| "must be a time in milliseconds since 1970".into())
+    }
+
+    pub(super) fn choice<V: Json>(value: &V, words: &[&'static str]) -> Read<&'static str> {
+        let word = value.as_text().and_then(|text| words.iter().find(|word| **word == text));
+        word.copied().ok_or_else(|| format!("must be one of {}", words.join(", ")).into())
+    }
+}
+
+impl Json for Value {
+    type Members = Map<String, Self>;
+
+    fn member<'m>(members: &'m Self::Members, key: &str) -> Option<&'m Self> {
+        members.get(key)
+    }
+
+    fn keys(members: &Self::Members) -> impl Iterator<Item = &str> {
+        members.keys().map(String::as_str)
+    }
+
+    fn as_members(&self) -> Option<&Self::Members> {
+        self.as_object()
+    }
+
+    fn as_items(&self) -> Option<&[Self]> {
+        self.as_array().map(Vec::as_slice)
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        self.as_str()
+    }
+
+    fn as_flag(&self) -> Option<bool> {
+        self.as_bool()
+    }
+
+    fn as_number(&self) -> Option<&serde_json::Number> {
+        Self::as_number(self)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_null()
+    }
+}
+
+impl<'a> Json for JsonTree<'a> {
+    type Members = Members<'a>;
+
+    fn member<'m>(members: &'m Members<'a>, key: &str) -> Option<&'m Self> {
+        members.get(key)
+    }
+
+    fn keys<'m>(members: &'m Members<'a>) -> impl Iterator<Item = &'m str> {
+        members.keys()
+    }
+
+    fn as_members(&self) -> Option<&Members<'a>> {
+        if let Self::Object(members) = self { Some(members) } else { None }
+    }
+
+    fn as_items(&self) -> Option<&[Self]> {
+        if let Self::Array(items) = self { Some(items) } else { None }
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    fn as_flag(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    fn as_number(&self) -> Option<&serde_json::Number> {
+        if let Self::Number(number) = self { Some(number) } else { None }
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+}
+
 /// The last millisecond of the year 9999.
 const TIMESTAMP_MAX: i64 = 253_402_300_799_999;
 
 /// A whole number, however it is written: to JSON `5.0` is one, and some writers know no other.
-fn whole(value: &Value) -> Option<i64> {
+fn whole<V: Json>(value: &V) -> Option<i64> {
+    let value = value.as_number()?;
     let is_whole = |number: &f64| number.fract() == 0.0 && number.abs() < EXACT_MAX;
     #[allow(clippy::cast_possible_truncation, reason = "checked to be whole and small enough")]
     value.as_i64().or_else(|| value.as_f64().filter(is_whole).map(|number| number as i64))

@@ -11,8 +11,8 @@ mod mutant;
 mod problem;
 pub mod schema;
 
-pub use fields::{Fields, Item, NAME_PATTERN};
-pub use json::read_json;
+pub use fields::{Fields, Item, Json, NAME_PATTERN};
+pub use json::{JsonTree, Member, Members, read_json, read_tree};
 pub use json_text::JsonText;
 pub use misfit::Misfit;
 #[cfg(feature = "mutants")]

@@ -14,7 +14,7 @@ use muster_model::{
     Command, Handout, JobId, JobPayload, Millis, Pull, PullReply, Recorded, Rejection, Report, ReportBatch,
     ReportId, ReportKind, TaskReportKind, Timestamp, WorkerMessage,
 };
-use muster_problem::{Problem, read_json};
+use muster_problem::{Problem, read_json, read_tree};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
@@ -166,7 +166,7 @@ fn is_same_result(
 }
 
 fn read_message(body: &[u8]) -> Result<NodeMessage, Broken> {
-    let read = parse(body).and_then(|body| read_report(&Message::read(&body)?));
+    let read = read_tree(body, BODY_BYTES_MAX).and_then(|body| read_report(&Message::read(body)?));
     read.map_err(|problem| refused(&problem))
 }
 

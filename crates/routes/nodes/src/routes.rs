@@ -14,13 +14,12 @@ use muster_contract_nodes::{
     read_report,
 };
 use muster_coordinator::Refusal;
-use muster_http::{BodyBytes, HttpState, JsonBody, Node, Operator, Params, Place, Problem};
+use muster_http::{BodyBytes, HttpState, JsonBody, Node, Operator, Params, Place, Problem, read_tree};
 use muster_model::{
     JobId, Name, PullReply, Recorded, ReportBatch, ReportId, WorkerMessage, WorkerRecord,
     ask::devices::Heartbeat,
 };
 use muster_store::Reader;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use tracing::warn;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -100,10 +99,11 @@ async fn callback(
     State(http): State<HttpState>,
     Extension(board): Extension<Board>,
     node: Node,
-    JsonBody(body): JsonBody,
+    BodyBytes(body): BodyBytes,
 ) -> Result<Json<CallbackAnswer>, Problem> {
-    check_claim(&http, &node, claimed_node(&body).as_ref())?;
-    take(&http, &board, &body).await.map(|recorded| Json(answer_report(recorded)))
+    let event = read_event(&http, &node, &body)?;
+    drop(body);
+    take(&http, &board, event).await.map(|recorded| Json(answer_report(recorded)))
 }
 
 /// Takes several reports of nodes in one commit; each is judged as if it had come alone, in order.
@@ -186,19 +186,31 @@ async fn runs_of(http: &HttpState, reply: &PullReply) -> Result<BTreeMap<JobId, 
     Ok(runs)
 }
 
-async fn take(http: &HttpState, board: &Board, body: &Value) -> Result<Recorded, Problem> {
-    let message = Message::read(body)?;
-    let id = message.id.clone();
-    record(http, board, message).await.inspect_err(|problem| warn_of_conflict(Some(&id), problem))
+/// An event that was read.
+struct ReadEvent {
+    id: ReportId,
+    message: NodeMessage,
 }
 
-async fn record(http: &HttpState, board: &Board, message: Message) -> Result<Recorded, Problem> {
-    match read_report(&message)? {
+fn read_event(http: &HttpState, node: &Node, body: &[u8]) -> Result<ReadEvent, Problem> {
+    let body = read_tree(body, http.settings.body_limit_bytes)?;
+    check_claim(http, node, claimed_node(&body).as_ref())?;
+    let message = Message::read(body)?;
+    Ok(ReadEvent { message: read_report(&message)?, id: message.id })
+}
+
+async fn take(http: &HttpState, board: &Board, event: ReadEvent) -> Result<Recorded, Problem> {
+    let id = event.id.clone();
+    record(http, board, event).await.inspect_err(|problem| warn_of_conflict(Some(&id), problem))
+}
+
+async fn record(http: &HttpState, board: &Board, event: ReadEvent) -> Result<Recorded, Problem> {
+    match event.message {
         NodeMessage::Report(report) => http.coordinator.ask(*report).await.map_err(refuse),
         NodeMessage::Heartbeat { worker, heartbeat } => {
             let heard_at = http.coordinator.now();
             http.coordinator.ask(Heartbeat { worker: worker.clone() }).await.map_err(refuse)?;
-            Ok(remember(board, message.id, worker, LastHeartbeat { heard_at, heartbeat }))
+            Ok(remember(board, event.id, worker, LastHeartbeat { heard_at, heartbeat }))
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The examples of the source document, byte for byte.
 const HEARTBEAT: &str = r#"{
@@ -68,8 +68,7 @@ fn nest(flat: &Value) -> Value {
 
 fn said(body: &Value) -> Result<NodeMessage, Problem> {
     let message = Message::read(body)?;
-    let nested = Message::read(&nest(body))?;
-    read_report(&nested)?;
+    read_report(&Message::read(&nest(body))?)?;
     read_report(&message)
 }
 
