@@ -258,7 +258,7 @@ impl Coordinator {
         let (reply, answer) = oneshot::channel();
         let request = Request { command, actor, wait_until, handle: Handle { reply, place: Some(place) } };
         self.shared.inbox.send(Message::Request(Box::new(request))).map_err(|_| Refusal::Unavailable)?;
-        Ok(A::reply(answer.await.map_err(|_| Refusal::Unavailable)??))
+        Ok(A::reply(answer.await.map_err(|_| Refusal::Unavailable)?.open()?))
     }
 
     /// A place among those who wait for the driver, so that they never grow without bound (I9).

@@ -3,6 +3,8 @@
 use crate::clock::instant_now;
 use crate::{
     backoff::{RETRY_TERM_AFTER, RETRY_TERM_MAX, TermBackoff},
+    delivery::Delivered,
+    inbox::Wait,
     load::Preloaded,
     renewal::LeaderLease,
     shared::Shared,
@@ -10,24 +12,17 @@ use crate::{
     write_path::Request,
 };
 use muster_model::{
-    Explanation, FrameQuery, FrameView, Name, PoolStatus, Rejection, Reply, Scope, Strangers, Subject,
-    TaskId, TaskRecord, WorkerSupply,
+    Explanation, FrameQuery, FrameView, Name, PoolStatus, Scope, Strangers, Subject, TaskId, TaskRecord,
+    WorkerSupply,
 };
 use muster_store::{Store, StoreError, Term};
-use std::{
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
-    thread,
-    time::Duration,
-};
+use std::{sync::Arc, thread, time::Duration};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tracing::error;
 
 /// A way to answer one request, and the place it takes in the queue until it is answered or parked.
 pub(crate) struct Handle {
-    pub(crate) reply: oneshot::Sender<Result<Reply, Rejection>>,
+    pub(crate) reply: oneshot::Sender<Delivered>,
     pub(crate) place: Option<OwnedSemaphorePermit>,
 }
 
@@ -60,7 +55,7 @@ pub(crate) struct BegunTerm {
 /// Source of the terms that a server serves.
 pub(crate) trait TermSource: Send {
     /// Waits for a term to serve and refuses all requests meanwhile; `None` when told to stop.
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm>;
+    fn next_term(&mut self, shared: &Shared) -> Option<BegunTerm>;
 
     /// A term ended; whether anything was written in it, or could have been for a good while.
     fn leave(&mut self, epoch: u64, end: &End, was_of_use: bool);
@@ -76,11 +71,16 @@ pub(crate) struct SoleServer {
 }
 
 /// Serves terms until told to stop; a term that fails is followed by another.
-pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Receiver<Message>) {
-    while let Some(taken) = seat.next_term(shared, inbox) {
+pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>) {
+    serve_terms(seat, shared);
+    shared.inbox.close();
+}
+
+fn serve_terms(seat: &mut dyn TermSource, shared: &Arc<Shared>) {
+    while let Some(taken) = seat.next_term(shared) {
         let epoch = taken.term.epoch;
         let (batches, begun) = (shared.stats.batches(), instant_now());
-        let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve(inbox));
+        let end = TermRun::begin(taken, shared).map_or_else(End::Failed, |mut run| run.serve());
         if let End::Failed(error) = &end {
             error!(epoch, %error, "the term ended; its memory is thrown away and read again");
             // Callers that see no leader can see the reason.
@@ -97,13 +97,16 @@ pub(crate) fn run(seat: &mut dyn TermSource, shared: &Arc<Shared>, inbox: &Recei
 }
 
 /// Refuses requests for a while: their handles are dropped. True when told to stop.
-pub(crate) fn refuse_for(pause: Duration, inbox: &Receiver<Message>) -> bool {
+pub(crate) fn refuse_for(pause: Duration, shared: &Shared) -> bool {
     let end = instant_now() + pause;
     loop {
-        match inbox.recv_timeout(end.saturating_duration_since(instant_now())) {
-            Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return true,
-            Ok(_) => {}
-            Err(RecvTimeoutError::Timeout) => return false,
+        let left = end.saturating_duration_since(instant_now());
+        let refused = shared.inbox.take(Wait::Any, left);
+        if refused.iter().any(|message| matches!(message, Message::Stop)) {
+            return true;
+        }
+        if refused.is_empty() && left.is_zero() {
+            return false;
         }
     }
 }
@@ -116,7 +119,7 @@ impl SoleServer {
 }
 
 impl TermSource for SoleServer {
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm> {
+    fn next_term(&mut self, shared: &Shared) -> Option<BegunTerm> {
         let mut next = self.first.take().map(Ok);
         loop {
             match next {
@@ -127,7 +130,7 @@ impl TermSource for SoleServer {
                 Some(Err(error)) => shared.outage.failed(&error, shared.time.local()),
                 None => {}
             }
-            if refuse_for(self.pause, inbox) {
+            if refuse_for(self.pause, shared) {
                 return None;
             }
             self.pause = RETRY_TERM_AFTER;

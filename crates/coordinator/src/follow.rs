@@ -4,7 +4,7 @@ use crate::clock::instant_now;
 use crate::{
     Lead, Lease, LeaseTimes, Step, Watch,
     backoff::{RETRY_TERM_AFTER, ReadAheadBackoff, TermBackoff},
-    driver::{BegunTerm, Message, TermSource, refuse_for},
+    driver::{BegunTerm, TermSource, refuse_for},
     load::{Preloaded, load},
     renewal::LeaderLease,
     shared::Shared,
@@ -12,10 +12,7 @@ use crate::{
 };
 use muster_model::{Millis, Timestamp};
 use muster_store::{Candidate, Election, Standing, StoreError};
-use std::{
-    sync::{Arc, mpsc::Receiver},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -170,9 +167,9 @@ impl Follower {
 }
 
 impl TermSource for Follower {
-    fn next_term(&mut self, shared: &Shared, inbox: &Receiver<Message>) -> Option<BegunTerm> {
+    fn next_term(&mut self, shared: &Shared) -> Option<BegunTerm> {
         loop {
-            if refuse_for(self.pause, inbox) {
+            if refuse_for(self.pause, shared) {
                 return None;
             }
             self.pause = duration(self.times.look_every());

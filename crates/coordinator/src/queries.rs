@@ -44,7 +44,7 @@ impl Coordinator {
     async fn query<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, Refusal> {
         let _place = self.place()?;
         let (reply, answer) = oneshot::channel();
-        self.shared.inbox.send(message(reply)).map_err(|_| Refusal::Unavailable)?;
+        self.shared.inbox.send_urgent(message(reply)).map_err(|_| Refusal::Unavailable)?;
         answer.await.map_err(|_| Refusal::Unavailable)
     }
 }

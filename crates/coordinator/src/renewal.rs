@@ -100,7 +100,7 @@ impl Renewal {
             self.shared.lead.send_replace(Lead::Nowhere);
         }
         // A driver that is gone leads nothing.
-        let _ = self.shared.inbox.send(Message::Deposed(self.epoch, error));
+        let _ = self.shared.inbox.send_urgent(Message::Deposed(self.epoch, error));
     }
 }
 

@@ -5,19 +5,17 @@ use crate::{
     callers::{Secrets, Sightings, Tokens},
     clock::Time,
     driver::Message,
+    inbox::Inbox,
     outage::Outage,
     renewal::RunningTerm,
 };
 use muster_model::{Effect, JobId, JobPayload, Timestamp};
 use quick_cache::sync::Cache;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use tokio::sync::{mpsc as channel, watch};
 
-/// Sending ends of the driver's inbox and of the effects.
-pub(crate) struct Ends {
-    pub(crate) inbox: mpsc::Sender<Message>,
-    pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
-}
+/// An effect and the epoch that asked for it.
+pub(crate) type DueEffect = (u64, Effect);
 
 /// Set-up of a server.
 pub(crate) struct Setup {
@@ -35,7 +33,7 @@ pub(crate) struct Shared {
     /// True if other servers share the store.
     pub(crate) has_others: bool,
     pub(crate) time: Time,
-    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) inbox: Inbox<Message>,
     pub(crate) feed: Feed,
     pub(crate) secrets: Secrets,
     pub(crate) tokens: Tokens,
@@ -44,7 +42,7 @@ pub(crate) struct Shared {
     /// Empty directories, for the time in which memory may not be trusted.
     pub(crate) nobody: (Accounts, PoolDirectory),
     /// As many as there are things due; never more than live state makes. With the epoch that asked for them.
-    pub(crate) effects: channel::UnboundedSender<(u64, Effect)>,
+    pub(crate) effects: channel::UnboundedSender<DueEffect>,
     pub(crate) stats: Stats,
     pub(crate) lead: watch::Sender<Lead>,
     pub(crate) running: RunningTerm,
@@ -57,20 +55,25 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Nothing known yet, and no term.
-    pub(crate) fn new(setup: Setup, clock: Arc<dyn Clock>, feed: Feed, ends: Ends) -> Self {
+    pub(crate) fn new(
+        setup: Setup,
+        clock: Arc<dyn Clock>,
+        feed: Feed,
+        effects: channel::UnboundedSender<DueEffect>,
+    ) -> Self {
         Self {
             options: setup.options,
             address: setup.address,
             has_others: setup.has_others,
             time: Time::new(clock),
-            inbox: ends.inbox,
+            inbox: Inbox::new(),
             feed,
             secrets: Secrets::default(),
             tokens: Tokens::default(),
             accounts: Accounts::default(),
             pool: PoolDirectory::default(),
             nobody: Default::default(),
-            effects: ends.effects,
+            effects,
             stats: Stats::default(),
             lead: watch::Sender::new(Lead::Nowhere),
             running: RunningTerm::default(),
@@ -134,12 +137,12 @@ impl Shared {
 
 /// Effects that must happen outside: each once it is durable, for as long as the term runs that asked for it.
 pub struct Effects {
-    due: channel::UnboundedReceiver<(u64, Effect)>,
+    due: channel::UnboundedReceiver<DueEffect>,
     shared: Arc<Shared>,
 }
 
 impl Effects {
-    pub(crate) fn new(due: channel::UnboundedReceiver<(u64, Effect)>, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(due: channel::UnboundedReceiver<DueEffect>, shared: Arc<Shared>) -> Self {
         Self { due, shared }
     }
 

@@ -4,12 +4,12 @@ use crate::{
     Clock, Coordinator, Effects, Feed, LeaseTimes, SystemClock,
     driver::{self, AbortOnPanic, Message, SoleServer, TermSource},
     follow::Follower,
-    shared::{Ends, Setup, Shared},
+    shared::{DueEffect, Setup, Shared},
 };
 use muster_model::{Millis, Settings};
 use muster_store::{Candidate, Store, StoreError};
 use std::{
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError},
     thread,
 };
 use tokio::sync::{Semaphore, mpsc as channel};
@@ -62,7 +62,7 @@ impl Coordinator {
         let feed = Feed::new(store.reader(), None);
         let seat = Follower::new(election, candidate, options.lease);
         let setup = Setup { options, address, has_others: true };
-        Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
+        Self::launch(Box::new(seat), &*store, |effects| Shared::new(setup, clock, feed, effects))
     }
 
     /// Stops: whoever waits is answered, what was decided is made durable, leadership is given back, nothing more is
@@ -71,7 +71,7 @@ impl Coordinator {
         self.places.close();
         self.shared.feed.close();
         // A driver that is gone has stopped already.
-        let _ = self.shared.inbox.send(Message::Stop);
+        let _ = self.shared.inbox.send_urgent(Message::Stop);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -89,21 +89,20 @@ impl Coordinator {
         let feed = Feed::new(store.reader(), Some(first.feed_seq));
         let seat = SoleServer::new(Arc::clone(&store), first);
         let setup = Setup { options, address, has_others: false };
-        Self::launch(Box::new(seat), &*store, |ends| Shared::new(setup, clock, feed, ends))
+        Self::launch(Box::new(seat), &*store, |effects| Shared::new(setup, clock, feed, effects))
     }
 
     fn launch(
         mut seat: Box<dyn TermSource>,
         store: &dyn Store,
-        share: impl FnOnce(Ends) -> Shared,
+        share: impl FnOnce(channel::UnboundedSender<DueEffect>) -> Shared,
     ) -> Result<Self, StoreError> {
-        let (inbox, messages) = mpsc::channel();
         let (effects, due) = channel::unbounded_channel();
-        let shared = Arc::new(share(Ends { inbox, effects }));
+        let shared = Arc::new(share(effects));
         let driven = Arc::clone(&shared);
         let run = move || {
             let _abort = AbortOnPanic;
-            driver::run(&mut *seat, &driven, &messages);
+            driver::run(&mut *seat, &driven);
         };
         let thread = thread::Builder::new().name("muster-driver".into()).spawn(run);
         let thread = thread.map_err(|error| StoreError::Backend(error.to_string()))?;

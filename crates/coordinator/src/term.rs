@@ -3,22 +3,25 @@
 use crate::clock::instant_now;
 use crate::{
     Options, Refusal,
+    delivery::deliver,
     driver::{AbortOnPanic, BegunTerm, Handle, Message},
     entropy::system_seeds,
+    inbox::Wait,
     load::load,
     renewal::Renewing,
     shared::Shared,
-    write_path::{Answer, Released, Request, WritePath},
+    write_path::{Released, Request, WritePath},
 };
 use muster_model::{Change, DiagnosticKind, FrameChange, Millis, Rejection, Timestamp};
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
 use std::{
+    collections::VecDeque,
     sync::{Arc, mpsc},
     thread,
     time::Duration,
 };
 use tokio::sync::oneshot;
-use tracing::{debug, error, info};
+use tracing::{error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
 const GROUP_MAX: usize = 512;
@@ -46,6 +49,8 @@ pub(crate) struct TermRun<'a> {
     lookup: Box<dyn Lookup>,
     work: mpsc::Sender<Work>,
     shared: &'a Shared,
+    /// Requests that were taken from the inbox and are not decided yet.
+    backlog: VecDeque<Box<Request<Handle>>>,
     /// The batch with the store.
     committing: Option<Arc<Batch>>,
     pruning: bool,
@@ -84,6 +89,7 @@ impl<'a> TermRun<'a> {
             lookup,
             work,
             shared,
+            backlog: VecDeque::new(),
             committing: None,
             pruning: false,
             stopping: false,
@@ -94,16 +100,15 @@ impl<'a> TermRun<'a> {
     }
 
     /// Serves until the term ends.
-    pub(crate) fn serve(&mut self, inbox: &mpsc::Receiver<Message>) -> End {
+    pub(crate) fn serve(&mut self) -> End {
         // A restored engine settles what became due while nobody looked.
         self.write_path.tick(self.shared.now());
         loop {
-            let first = inbox.recv_timeout(self.patience());
-            let group: Vec<Message> = first.into_iter().chain(inbox.try_iter().take(GROUP_MAX)).collect();
-            self.stopping |= group.iter().any(|message| matches!(message, Message::Stop));
-            let handled = self.handle(group);
+            let messages = self.shared.inbox.take(self.wait(), self.patience());
+            self.stopping |= messages.iter().any(|message| matches!(message, Message::Stop));
+            let handled = self.handle(messages);
             if self.stopping {
-                self.finish(handled, inbox);
+                self.finish(handled);
                 return End::Stopped;
             }
             if let Err(error) = handled {
@@ -112,18 +117,17 @@ impl<'a> TermRun<'a> {
         }
     }
 
-    fn handle(&mut self, group: Vec<Message>) -> Result<(), StoreError> {
-        let mut requests = Vec::with_capacity(group.len());
-        for message in group {
+    fn handle(&mut self, messages: Vec<Message>) -> Result<(), StoreError> {
+        for message in messages {
             match message {
-                Message::Request(request) => requests.push(*request),
+                Message::Request(request) => self.backlog.push_back(request),
                 Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result)?,
                 Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result)?,
                 Message::Deposed(epoch, error) if epoch == self.epoch => return Err(error),
                 question => self.tell(question),
             }
         }
-        self.decide(requests)?;
+        self.decide()?;
         self.write_path.tick(self.shared.now());
         self.hand_over()?;
         self.look_after();
@@ -156,16 +160,18 @@ impl<'a> TermRun<'a> {
         }
     }
 
-    fn decide(&mut self, requests: Vec<Request<Handle>>) -> Result<(), StoreError> {
-        if requests.is_empty() {
+    /// Decides the oldest requests of the backlog.
+    fn decide(&mut self) -> Result<(), StoreError> {
+        let group = self.backlog.len().min(GROUP_MAX);
+        if group == 0 {
             return Ok(());
         }
-        self.shared.stats.count_commands(requests.len());
-        let keys = self.write_path.keys(requests.iter().map(|request| &request.command));
+        self.shared.stats.count_commands(group);
+        let keys = self.write_path.keys(self.backlog.iter().take(group).map(|request| &request.command));
         let facts = self.lookup.facts(&keys)?;
         let now = self.shared.now();
-        for request in requests {
-            self.write_path.take(request, now, &facts);
+        for request in self.backlog.drain(..group) {
+            self.write_path.take(*request, now, &facts);
         }
         self.shared.stats.set_waiting_pulls(self.write_path.waiting());
         Ok(())
@@ -174,7 +180,7 @@ impl<'a> TermRun<'a> {
     /// Gives the store the next batch, unless it is still busy with the last. One without rows is given too if another
     /// server may lead by now: whether its answers are true only the store can tell (S18).
     fn hand_over(&mut self) -> Result<(), StoreError> {
-        if self.committing.is_some() || self.pruning {
+        if self.is_store_busy() {
             return Ok(());
         }
         let Some(batch) = self.write_path.seal(self.shared.now()) else {
@@ -207,12 +213,7 @@ impl<'a> TermRun<'a> {
             // Without anybody to do them they stay due: the next start derives them again.
             let _ = self.shared.effects.send((self.epoch, effect));
         }
-        for Answer { handle, result } in answers {
-            if handle.reply.send(result).is_err() {
-                // The sender went away; what was decided stands, and a repeat will find it.
-                debug!("an answer found nobody");
-            }
-        }
+        deliver(answers);
     }
 
     fn pruned(&mut self, result: Result<bool, StoreError>) -> Result<(), StoreError> {
@@ -225,7 +226,7 @@ impl<'a> TermRun<'a> {
     /// Now and then: old history goes, and the invariants are looked at where that is cheap.
     fn look_after(&mut self) {
         let now = self.shared.now();
-        if now >= self.prune_at && self.committing.is_none() && !self.pruning {
+        if now >= self.prune_at && !self.is_store_busy() {
             self.pruning = self.order(Work::Prune(cutoffs(&self.shared.options, now))).is_ok();
         }
         if now >= self.check_at {
@@ -238,17 +239,17 @@ impl<'a> TermRun<'a> {
     }
 
     /// Stops: whoever waits is answered, what was decided is made durable.
-    fn finish(&mut self, handled: Result<(), StoreError>, inbox: &mpsc::Receiver<Message>) {
+    fn finish(&mut self, handled: Result<(), StoreError>) {
         self.write_path.dismiss_waiting(self.shared.now());
         let mut done = handled.and_then(|()| self.hand_over());
-        while done.is_ok() && (self.committing.is_some() || self.pruning) {
-            done = match inbox.recv() {
-                Ok(Message::Committed(epoch, result)) if epoch == self.epoch => self.committed(result),
-                Ok(Message::Pruned(epoch, result)) if epoch == self.epoch => self.pruned(result),
-                Ok(Message::Deposed(epoch, error)) if epoch == self.epoch => Err(error),
-                Ok(_) => Ok(()),
-                Err(_) => return,
-            };
+        while done.is_ok() && self.is_store_busy() {
+            let messages = self.shared.inbox.take(Wait::Urgent, IDLE);
+            done = messages.into_iter().try_for_each(|message| match message {
+                Message::Committed(epoch, result) if epoch == self.epoch => self.committed(result),
+                Message::Pruned(epoch, result) if epoch == self.epoch => self.pruned(result),
+                Message::Deposed(epoch, error) if epoch == self.epoch => Err(error),
+                _ => Ok(()),
+            });
             done = done.and_then(|()| self.hand_over());
         }
         if let Err(error) = done {
@@ -260,7 +261,19 @@ impl<'a> TermRun<'a> {
         self.work.send(work).map_err(|_| StoreError::Backend("the committing thread is gone".into()))
     }
 
+    /// Messages to wait for. While a batch is with the store, requests gather: none can be answered before it is durable.
+    fn wait(&self) -> Wait {
+        if self.is_store_busy() { Wait::Urgent } else { Wait::Any }
+    }
+
+    fn is_store_busy(&self) -> bool {
+        self.committing.is_some() || self.pruning
+    }
+
     fn patience(&self) -> Duration {
+        if !self.backlog.is_empty() {
+            return Duration::ZERO;
+        }
         let deadlines = [self.write_path.next_deadline(), Some(self.prune_at), Some(self.check_at)];
         let next = deadlines.into_iter().flatten().min().map(|at| (at - self.shared.now()).0);
         next.map_or(IDLE, |millis| Duration::from_millis(millis.max(0).unsigned_abs())).min(IDLE)
@@ -286,7 +299,7 @@ fn start_committing(
                 }
                 Work::Prune(cutoffs) => Message::Pruned(epoch, writer.prune(&cutoffs)),
             };
-            if shared.inbox.send(message).is_err() {
+            if shared.inbox.send_urgent(message).is_err() {
                 return;
             }
         }

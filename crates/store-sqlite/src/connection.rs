@@ -43,13 +43,15 @@ impl Home {
         // Even the mode of its journal is an alteration: first see whose it is.
         migrate::check(&connection)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        // The cache is small on purpose: a commit that balanced a tree walks all of it (SQLite renumbers pages to beyond the
+        // end of the file meanwhile), and what it lacks is in the system's page cache.
         connection.execute_batch(
             "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
              PRAGMA locking_mode = NORMAL;
              PRAGMA foreign_keys = OFF;
              PRAGMA temp_store = MEMORY;
-             PRAGMA cache_size = -65536;
+             PRAGMA cache_size = -8192;
              PRAGMA wal_autocheckpoint = 4000;
              PRAGMA journal_size_limit = 67108864;",
         )?;

@@ -1,7 +1,8 @@
 //! Several callbacks in one request (N25): as a node writes them and the coordinator reads them, and the answer.
 
 use crate::{
-    Callback, CallbackAnswer, Message, NodeMessage, answer_report, claimed_node, envelope::claimed_id, read_report,
+    Callback, CallbackAnswer, Message, NodeMessage, answer_report, claimed_node, envelope::claimed_id,
+    read_report,
 };
 use muster_model::{Name, Recorded, ReportId};
 use muster_problem::{Fields, Problem, WireMutant, planted, read_json, read_tree};
