@@ -6,8 +6,9 @@ use crate::{
     cost::{cpu_by_thread, process_cpu},
     pool::median,
     server::{Server, beside},
-    stopwatch::now,
+    stopwatch::{now, wall_clock},
 };
+use muster_model::JobId;
 use serde_json::Value;
 use std::{collections::BTreeMap, net::SocketAddr, process::Command, thread, time::Duration};
 
@@ -191,6 +192,7 @@ fn node(address: SocketAddr, number: usize, load: Load) -> usize {
     let mut connection = Connection::open(address);
     let begun = now();
     let mut sent = 0;
+    let mut ids = EventIds::of(number);
     let mut ask = report(&name, DEVICES, load.jobs);
     while begun.elapsed() < ROUND {
         let answer = connection.pull(&ask);
@@ -202,12 +204,32 @@ fn node(address: SocketAddr, number: usize, load: Load) -> usize {
             let finished = answer["finished_runs"].as_array().into_iter().flatten().filter_map(Value::as_str);
             events.extend(finished.map(|run| run_finished(&name, run, &answer["now"])));
         }
-        for events in events.chunks(load.batch) {
+        for events in events.chunks_mut(load.batch) {
+            events.iter_mut().for_each(|event| ids.stamp(event));
             send(&mut connection, events);
             sent += events.len();
         }
     }
     sent
+}
+
+/// The ids of one node's events: UUIDs of version 7, which begin with the time, as those of agents do.
+struct EventIds {
+    next: u128,
+}
+
+impl EventIds {
+    fn of(node: usize) -> Self {
+        Self { next: (node as u128) << 32 }
+    }
+
+    /// Gives an event the id that it would have if it happened now.
+    fn stamp(&mut self, event: &mut String) {
+        const BEGIN: &str = r#"{"event_id":""#;
+        let end = event[BEGIN.len()..].find('"').expect("an id ends") + BEGIN.len();
+        self.next += 1;
+        event.replace_range(BEGIN.len()..end, &JobId::new(wall_clock(), self.next).to_string());
+    }
 }
 
 /// The end of a run at a node, where all devices did their part.
