@@ -48,8 +48,8 @@ pub use listen::{DRAIN_MAX, listen};
 pub use metrics::{Encode, Gather, Metrics};
 pub use middleware::{Around, Middleware, Next, layered};
 pub use muster_problem::{
-    Fields, Item, JsonTree, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, read_json, read_tree,
-    schema,
+    Fields, Item, JsonTree, MEDIA_TYPE, Misfit, NAME_PATTERN, Problem, described, lists, read_json,
+    read_tree, schema,
 };
 pub use params::{Params, PathText};
 pub use peer::Peer;

@@ -5,16 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Files of a run, oldest row first; of a device, newest first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct ArtifactList {
-    /// This page.
-    pub artifacts: Vec<Artifact>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// One file, as the result of its row tells of it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Artifact {

@@ -5,16 +5,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use utoipa::ToSchema;
 
-/// Attempts of a run's rows, oldest row first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct AttemptList {
-    /// All attempts of this page's rows.
-    pub attempts: Vec<Attempt>,
-    /// Give it as `after` to see those of the next rows; absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// One attempt of one row.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {

@@ -30,16 +30,6 @@ pub struct Device {
     pub created_at: i64,
 }
 
-/// Devices, by id.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct DeviceList {
-    /// This page.
-    pub devices: Vec<Device>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// Reads the body of `PATCH /api/devices/{id}`.
 ///
 /// # Errors

@@ -8,6 +8,7 @@ mod artifact;
 mod attempt;
 mod device;
 mod explain;
+mod list;
 mod pc;
 mod refusal;
 mod request;
@@ -20,14 +21,16 @@ mod submission;
 mod task_device;
 mod warning;
 
-pub use artifact::{Artifact, ArtifactList, show_artifact};
-pub use attempt::{Attempt, AttemptList, show_attempts};
-pub use device::{Device, DeviceList, read_labels, read_note, show_device};
+pub use artifact::{Artifact, show_artifact};
+pub use attempt::{Attempt, show_attempts};
+pub use device::{Device, read_labels, read_note, show_device};
 pub use explain::{KINDS as EXPLAINED_KINDS, read_subjects};
+pub use list::{
+    AlertList, ArtifactList, AttemptList, DeviceList, PcList, RunList, ScheduleList, TaskDeviceList,
+};
 pub use muster_problem::JsonText;
 pub use pc::{
-    Alert, AlertList, LiveFacts, NewSecret, Pc, PcCounts, PcDetail, PcEvent, PcList, read_cap, show_alert,
-    show_history, show_pc,
+    Alert, LiveFacts, NewSecret, Pc, PcCounts, PcDetail, PcEvent, read_cap, show_alert, show_history, show_pc,
 };
 pub use refusal::{as_postgrest, phrase};
 pub use request::{
@@ -40,20 +43,18 @@ pub use rpc::{
     read_renew,
 };
 pub use run::{
-    Counts, Failure, FailureList, ListedRun, Progress, RowCounts, Run, RunDetail, RunList, RunState,
-    count_rows, rate_since, show_listed, show_state,
+    Counts, Failure, FailureList, ListedRun, Progress, RowCounts, Run, RunDetail, RunState, count_rows,
+    rate_since, show_listed, show_state,
 };
 pub use schedule::{
-    MISSED_WORDS, Schedule, ScheduleList, ScheduleState, ScheduledRun, Scope, read_schedule, show_schedule,
+    MISSED_WORDS, Schedule, ScheduleState, ScheduledRun, Scope, read_schedule, show_schedule,
 };
 pub use status::{
     DEVICE_WORDS, DeviceStatusWord, KindWord, NameWord, ROW_WORDS, RUN_WORDS, RowStatusWord, RunFilter,
     RunStatusWord, read_device_status, read_row_status, read_run_status,
 };
 pub use submission::{read_key, read_submission};
-pub use task_device::{
-    ClaimedRows, History, Station, TaskDevice, TaskDeviceList, show_station, show_task, show_task_row,
-};
+pub use task_device::{ClaimedRows, History, Station, TaskDevice, show_station, show_task, show_task_row};
 pub use warning::{SubmittedRun, Warning, show_warnings};
 
 #[cfg(test)]

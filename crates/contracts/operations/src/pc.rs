@@ -46,16 +46,6 @@ pub struct Pc {
     pub created_at: i64,
 }
 
-/// PCs, by id.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct PcList {
-    /// This page.
-    pub pcs: Vec<Pc>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// One PC with its life.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct PcDetail {
@@ -103,16 +93,6 @@ pub struct Alert {
     pub message: String,
     /// When, epoch milliseconds.
     pub at: i64,
-}
-
-/// Alerts, newest first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct AlertList {
-    /// This page.
-    pub alerts: Vec<Alert>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
 }
 
 /// Reads the body of `PATCH /api/pcs/{id}`; `null` lifts the PC's own cap.

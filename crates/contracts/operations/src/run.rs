@@ -60,16 +60,6 @@ pub struct ListedRun {
     pub total: Option<u64>,
 }
 
-/// Runs, newest first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct RunList {
-    /// This page.
-    pub runs: Vec<ListedRun>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// One run with its figures.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunDetail {

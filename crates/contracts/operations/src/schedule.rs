@@ -84,16 +84,6 @@ pub enum Scope {
     Labels(BTreeMap<String, String>),
 }
 
-/// Schedules, oldest first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct ScheduleList {
-    /// This page.
-    pub schedules: Vec<Schedule>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// Reads the body of `POST /api/schedules`; `now` decides which slot is the first.
 ///
 /// # Errors

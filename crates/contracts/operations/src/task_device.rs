@@ -48,16 +48,6 @@ pub struct TaskDevice<T> {
     pub completed_at: Option<T>,
 }
 
-/// Rows of one run, oldest first.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct TaskDeviceList {
-    /// This page.
-    pub task_devices: Vec<TaskDevice<i64>>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// The rows of a claim, as PostgREST shows them.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ClaimedRows(pub Vec<TaskDevice<String>>);

@@ -20,6 +20,22 @@ macro_rules! described {
     };
 }
 
+/// Declares pages of lists that derive these traits.
+#[macro_export]
+macro_rules! lists {
+    ($traits:tt $($(#[$meta:meta])* $name:ident { $items:ident: $item:ty })*) => {$(
+        $(#[$meta])*
+        #[derive $traits]
+        pub struct $name {
+            /// This page.
+            pub $items: Vec<$item>,
+            /// Give it as `after` to see the next page; absent on the last.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub next: Option<String>,
+        }
+    )*};
+}
+
 /// Gives types the schemas by which they stand in the description of an API.
 #[macro_export]
 macro_rules! schemas {

@@ -4,6 +4,7 @@ use crate::{IdChunk, JsonText, Range, Session, Worker, schema};
 use muster_model::{
     ChunkRecord, DiagnosticRecord, EntryId, FrameTaskRecord, QuarantineKind, QuarantineRecord, ReplayRecord,
 };
+use muster_problem::lists;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -137,22 +138,8 @@ pub struct QuarantineEntry {
     pub at: i64,
 }
 
-/// Declares pages of lists.
-macro_rules! lists {
-    ($($(#[$doc:meta])* $name:ident { $items:ident: $item:ty })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Serialize, ToSchema)]
-        pub struct $name {
-            /// This page.
-            pub $items: Vec<$item>,
-            /// Give it as `after` to see the next page; absent on the last.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub next: Option<String>,
-        }
-    )*};
-}
-
 lists! {
+    (Debug, Serialize, ToSchema)
     /// Ranges that were cut, by first frame.
     TaskList { tasks: SessionTask }
     /// Lines of the diagnostics log, newest first.

@@ -6,7 +6,7 @@ use axum::{
     extract::{DefaultBodyLimit, FromRequest, Request, rejection::FormRejection},
     http::{StatusCode, header},
 };
-use muster_http::{ADMIN_NAME, BodyBytes, HttpState, Misfit, Problem, read_json};
+use muster_http::{ADMIN_NAME, BodyBytes, HttpState, Misfit, Problem, lists, read_json};
 use muster_model::{ApiKeyRecord, AuditRecord, Role, Roles, Timestamp, UserRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -50,14 +50,14 @@ pub struct User {
     pub created_at: String,
 }
 
-/// Users, by id.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct UserList {
-    /// This page.
-    pub users: Vec<User>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+lists! {
+    (Debug, Serialize, ToSchema)
+    /// Users, by id.
+    UserList { users: User }
+    /// API keys, by id.
+    ApiKeyList { api_keys: ApiKey }
+    /// Privileged acts, newest first.
+    ActList { acts: Act }
 }
 
 /// An API key, without the key itself.
@@ -96,16 +96,6 @@ pub struct NewApiKey {
     pub created_at: String,
 }
 
-/// API keys, by id.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ApiKeyList {
-    /// This page.
-    pub api_keys: Vec<ApiKey>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
 /// A privileged act (I7).
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Act {
@@ -119,16 +109,6 @@ pub struct Act {
     pub action: String,
     /// To what.
     pub subject: String,
-}
-
-/// Privileged acts, newest first.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ActList {
-    /// This page.
-    pub acts: Vec<Act>,
-    /// Give it as `after` to see the next page; absent on the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
 }
 
 impl From<&UserRecord> for User {
