@@ -16,7 +16,7 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{DeserializeOwned, Error as _},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::{
     io,
     ops::Deref,
@@ -106,51 +106,19 @@ impl Client {
         path: &[&str],
         body: &impl Serialize,
     ) -> Result<T, ClientError> {
-        self.submit(path, body, None).await
+        self.order(path, body, Order::default()).await
     }
 
-    /// As [`Self::post`]; with a key, recognised by the server when it is repeated.
-    pub(crate) async fn submit<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        body: &impl Serialize,
-        key: Option<&str>,
-    ) -> Result<T, ClientError> {
-        let manner = if key.is_some() { REPEATABLE } else { ONCE };
-        self.send(manner, ClientRequest { key, ..ClientRequest::new(Method::POST, path).with_body(body) })
-            .await
-    }
-
-    /// As [`Self::post`] of nothing but the wish; why stands in the audit log.
+    /// As [`Self::post`], with what goes along. What has a key is recognised by the server when it is repeated.
     pub(crate) async fn order<T: DeserializeOwned>(
         &self,
         path: &[&str],
-        reason: &Reason,
-    ) -> Result<T, ClientError> {
-        self.order_with(path, &Value::Object(Map::new()), reason).await
-    }
-
-    /// As [`Self::post`], with a reason for the audit log.
-    pub(crate) async fn order_with<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
         body: &impl Serialize,
-        reason: &Reason,
+        Order { key, reason }: Order<'_>,
     ) -> Result<T, ClientError> {
+        let manner = if key.is_some() { REPEATABLE } else { ONCE };
         let asked = ClientRequest::new(Method::POST, path).with_body(body);
-        self.send(ONCE, ClientRequest { reason: reason.text(), ..asked }).await
-    }
-
-    /// As [`Self::submit`], with a reason for the audit log.
-    pub(crate) async fn order_once<T: DeserializeOwned>(
-        &self,
-        path: &[&str],
-        body: &impl Serialize,
-        order: Order<'_>,
-    ) -> Result<T, ClientError> {
-        let asked = ClientRequest::new(Method::POST, path).with_body(body);
-        let asked = ClientRequest { key: Some(order.key), reason: order.reason.text(), ..asked };
-        self.send(REPEATABLE, asked).await
+        self.send(manner, ClientRequest { key, reason: reason.and_then(Reason::text), ..asked }).await
     }
 
     /// Has something taken away; why stands in the audit log.
@@ -331,10 +299,23 @@ impl Client {
     }
 }
 
-/// The key and the reason of an order that may be repeated.
+/// What goes along with a request: a key that makes its repeat harmless, and a reason for the audit log.
+#[derive(Default)]
 pub(crate) struct Order<'a> {
-    pub(crate) key: &'a str,
-    pub(crate) reason: &'a Reason,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) reason: Option<&'a Reason>,
+}
+
+impl<'a> Order<'a> {
+    /// With a reason, and without a key.
+    pub(crate) const fn because(reason: &'a Reason) -> Self {
+        Self { key: None, reason: Some(reason) }
+    }
+
+    /// With a key, if there is one, and without a reason.
+    pub(crate) const fn with(key: Option<&'a str>) -> Self {
+        Self { key, reason: None }
+    }
 }
 
 /// A list to be read.

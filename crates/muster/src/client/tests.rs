@@ -155,7 +155,7 @@ async fn the_next_server_is_asked() {
     });
     let client = || Client::new(at(&servers), None);
     assert_eq!(client().get::<String>(&["x"], &[]).await.unwrap(), "done");
-    assert_eq!(client().submit::<String>(&["x"], &json!({}), Some("key")).await.unwrap(), "done");
+    assert_eq!(client().order::<String>(&["x"], &json!({}), Order::with(Some("key"))).await.unwrap(), "done");
     let alone = client();
     assert_eq!(alone.post::<String>(&["x"], &json!({})).await.unwrap_err().exit(), Exit::Unreachable);
     assert_eq!(
@@ -177,7 +177,7 @@ async fn a_reason_goes_along() {
     let reason = Reason::because("기기 100%");
     let encoded = json!("%EA%B8%B0%EA%B8%B0%20100%25");
     assert_eq!(
-        client.order::<Value>(&["x"], &reason).await.unwrap(),
+        client.order::<Value>(&["x"], &json!({}), Order::because(&reason)).await.unwrap(),
         json!({"reason": encoded, "type": "json"})
     );
     assert_eq!(client.delete(&["x"], &reason).await.unwrap(), json!({"reason": encoded, "type": null}));

@@ -2,7 +2,7 @@
 //! actions take.
 
 use crate::{
-    client::{Client, Listing},
+    client::{Client, Listing, Order},
     failure::{Exit, Failure},
     output,
     reach::{Reach, Reason},
@@ -69,7 +69,7 @@ impl Conversation {
 
     /// Has something done, and prints the object that it was done to.
     pub(super) async fn order(&self, path: &[&str], reason: &Reason) -> Result<Exit, Failure> {
-        Ok(self.print(&self.client.order(path, reason).await?))
+        Ok(self.print(&self.client.order(path, &json!({}), Order::because(reason)).await?))
     }
 
     /// Prints one object.

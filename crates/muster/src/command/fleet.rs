@@ -3,7 +3,7 @@
 
 use super::client_command::{Action, Conversation, Id, IdAndReason, Limit, Noun, given};
 use crate::{
-    client::{Answer, Listing},
+    client::{Answer, Listing, Order},
     failure::{Exit, Failure},
     output,
 };
@@ -12,7 +12,7 @@ use muster_contract_operations::{DeviceReturn, NewSecret};
 use muster_contract_pool as pool;
 use muster_contract_simulation as simulation;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(crate) type Device = Noun<DeviceAction>;
 pub(crate) type Node = Noun<NodeAction>;
@@ -80,8 +80,10 @@ impl Action for NodeAction {
             Self::Drain(node) => change_node(talk, &node, "drain").await,
             Self::Resume(node) => change_node(talk, &node, "resume").await,
             Self::Secret(IdAndReason { id, reason }) => {
-                let answer: Answer<NewSecret> =
-                    talk.client.order(&["api", "nodes", &id, "secret"], &reason).await?;
+                let answer: Answer<NewSecret> = talk
+                    .client
+                    .order(&["api", "nodes", &id, "secret"], &json!({}), Order::because(&reason))
+                    .await?;
                 match talk.json {
                     true => output::document(&answer.raw),
                     false => output::line(&answer.read.secret),
@@ -94,7 +96,8 @@ impl Action for NodeAction {
 
 async fn change_node(talk: &Conversation, node: &IdAndReason, verb: &str) -> Result<Exit, Failure> {
     let IdAndReason { id, reason } = node;
-    let answer: Value = talk.client.order(&["api", "nodes", id, verb], reason).await?;
+    let path = ["api", "nodes", id, verb];
+    let answer: Value = talk.client.order(&path, &json!({}), Order::because(reason)).await?;
     Ok(talk.confirm(&answer, format_args!("{id}: {verb} done")))
 }
 

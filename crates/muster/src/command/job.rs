@@ -77,9 +77,9 @@ async fn retry(talk: &Conversation, ids: &[String], reason: &Reason) -> Result<E
     let mut jobs = Vec::new();
     for id in ids {
         let key = format!("{:032x}", rand::random::<u128>());
-        let order = Order { key: &key, reason };
+        let order = Order { key: Some(&key), reason: Some(reason) };
         let job: Result<Answer<JobView>, _> =
-            talk.client.order_once(&["jobs", id, "retry"], &json!({}), order).await;
+            talk.client.order(&["jobs", id, "retry"], &json!({}), order).await;
         let job = job.inspect_err(|_| {
             if talk.json && !jobs.is_empty() {
                 output::document(&json!({"jobs": jobs}));
@@ -157,7 +157,7 @@ pub(crate) struct Submit {
 impl Submit {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         let job: Answer<JobView> =
-            talk.client.submit(&["jobs"], &self.request()?, self.key.as_deref()).await?;
+            talk.client.order(&["jobs"], &self.request()?, Order::with(self.key.as_deref())).await?;
         match self.wait {
             true => watch(talk, &job.read.id.to_string(), Reporting::once(talk.json)).await,
             false => Ok(talk.print(&job.raw)),

@@ -245,7 +245,7 @@ impl Submit {
     async fn run(self, talk: &Conversation) -> Result<Exit, Failure> {
         let key = key_or_random(self.idempotency_key);
         let mut run: Answer<SubmittedRun> =
-            talk.client.submit(&["api", "runs"], &self.run.request()?, Some(&key)).await?;
+            talk.client.order(&["api", "runs"], &self.run.request()?, Order::with(Some(&key))).await?;
         warn(&run.read.warnings);
         // The answer itself keeps its shape.
         run.raw.as_object_mut().map(|run| run.remove("warnings"));
@@ -310,9 +310,9 @@ impl Retry {
         let Self { failure_reason, title, return_to_service, .. } = self;
         let body = RetryRequest { failure_reason, title, return_to_service };
         let key = key_or_random(self.idempotency_key);
-        let order = Order { key: &key, reason: &self.reason };
+        let order = Order { key: Some(&key), reason: Some(&self.reason) };
         let run: Answer<RunState> =
-            talk.client.order_once(&["api", "runs", &self.id, "retry"], &body, order).await?;
+            talk.client.order(&["api", "runs", &self.id, "retry"], &body, order).await?;
         end(talk, &run.raw, self.wait.then_some(run.read), self.allow_failures).await
     }
 }

@@ -5,7 +5,7 @@ use super::{
     run::RunFlags,
 };
 use crate::{
-    client::{Answer, Listing},
+    client::{Answer, Listing, Order},
     failure::{Exit, Failure},
     output,
 };
@@ -78,7 +78,7 @@ impl Add {
         let key = self.idempotency_key.take();
         let request = self.request()?;
         let mut made: Answer<ScheduleState> =
-            talk.client.submit(&["api", "schedules"], &request, key.as_deref()).await?;
+            talk.client.order(&["api", "schedules"], &request, Order::with(key.as_deref())).await?;
         if !talk.json {
             // The answer has no more than the next slot; whose clock it is by is known here.
             let ScheduleRequest { cron, timezone, .. } = &request;

@@ -10,7 +10,7 @@ use super::{
     watch::{Reporting, WatchedWork},
 };
 use crate::{
-    client::{Answer, Client, ClientError, Listing},
+    client::{Answer, Client, ClientError, Listing, Order},
     failure::{Exit, Failure},
     output,
     reach::Reason,
@@ -110,7 +110,7 @@ async fn retry(
     reason: &Reason,
 ) -> Result<Value, ClientError> {
     let body = RetryRequest { frames: frames.map(|frames| frames.0) };
-    client.order_with(&["api", "v1", "sessions", id, "retry"], &body, reason).await
+    client.order(&["api", "v1", "sessions", id, "retry"], &body, Order::because(reason)).await
 }
 
 /// Waits for a session to end, with its frames as a strip on a terminal; then prints it.

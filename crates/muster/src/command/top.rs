@@ -23,7 +23,7 @@ use muster_contract_operations::DeviceReturn;
 use muster_coordinator::instant_now;
 use muster_explain::Why;
 use ratatui::DefaultTerminal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use snapshot::{ServerLink, Snapshot};
 use state::{Action, Input, State};
 use std::{
@@ -204,13 +204,15 @@ async fn explain(client: &Client, subject: &Subject) -> Result<String, ClientErr
 async fn carry_out(client: &Client, order: &Order, words: &str) -> Result<Value, ClientError> {
     let given = Some(words).filter(|words| !words.is_empty());
     let reason = given.map_or_else(Reason::default, Reason::because);
+    let post =
+        async |path: &[&str]| client.order(path, &json!({}), crate::client::Order::because(&reason)).await;
     match order {
-        Order::Drain(node) => client.order(&["api", "nodes", node, "drain"], &reason).await,
-        Order::Resume(node) => client.order(&["api", "nodes", node, "resume"], &reason).await,
+        Order::Drain(node) => post(&["api", "nodes", node, "drain"]).await,
+        Order::Resume(node) => post(&["api", "nodes", node, "resume"]).await,
         Order::Return(device) => {
             let note = given.map(str::to_owned);
             client.post(&["api", "devices", device, "return"], &DeviceReturn { note }).await
         }
-        Order::Cancel(run) => client.order(&["api", "runs", run, "cancel"], &reason).await,
+        Order::Cancel(run) => post(&["api", "runs", run, "cancel"]).await,
     }
 }

@@ -12,7 +12,10 @@ use super::{
     server::{Server, Tables},
     show::{AGENT_KILLED, Contract, DEVICES_FAILED, Finding, RUN_CANCELLED, Show, grouped},
 };
-use crate::{client::Client, failure::Failure};
+use crate::{
+    client::{Client, Order},
+    failure::Failure,
+};
 use muster_contract_operations::{Device, DeviceList, DeviceReturn, RunDetail, RunState};
 use muster_model::JobStatus;
 use muster_spool::{Directory, Limits, Spool};
@@ -189,7 +192,7 @@ impl Nodes {
             // The key makes a repeat harmless, should the response be lost.
             let key = format!("demo-run-{}", self.runs.len());
             let submitted: RunState =
-                self.client.submit(&["api", "runs"], &plan.submission(), Some(&key)).await?;
+                self.client.order(&["api", "runs"], &plan.submission(), Order::with(Some(&key))).await?;
             let id = submitted.run_id;
             let shown = self.client.get(&["api", "runs", &id], &[]).await?;
             self.runs.push(Run { id, plan, shown, is_cancelled: false, had_kill: false });

@@ -14,7 +14,11 @@ use super::{
     server::{Server, Tables},
     show::{Contract, Finding, LIAR_BANNED, MEMBER_KILLED, Show},
 };
-use crate::{client::Client, failure::Failure, reach::Reason};
+use crate::{
+    client::{Client, Order},
+    failure::Failure,
+    reach::Reason,
+};
 use job::{Job, JobPlan};
 use member::{LIAR, MEMBERS, Member, Person, VICTIM};
 use muster_contract_pool::{BatchAnswer, BatchItem, BatchRequest};
@@ -258,7 +262,8 @@ impl Pool {
     async fn submit(&mut self, plans: Vec<JobPlan>) -> Result<(), Failure> {
         let key = format!("demo-jobs-{}", self.jobs.len());
         let batch = BatchRequest { jobs: plans.iter().map(|plan| plan.submission()).collect() };
-        let answer: BatchAnswer = self.customer.client.submit(&["jobs", "batch"], &batch, Some(&key)).await?;
+        let answer: BatchAnswer =
+            self.customer.client.order(&["jobs", "batch"], &batch, Order::with(Some(&key))).await?;
         let job =
             |(plan, BatchItem { id, .. })| Job { plan, id, ended: None, is_cancelled: false, receipt: None };
         self.jobs.extend(plans.into_iter().zip(answer.jobs).map(job));
