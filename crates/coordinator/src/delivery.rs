@@ -33,15 +33,17 @@ pub(crate) fn deliver(answers: Vec<Answer<Handle>>) {
     while let Some(answer) = rest.pop() {
         let others = OthersAnswers(mem::take(&mut rest));
         let Err(mut unsent) = send(answer, others) else { return };
-        rest = mem::take(&mut unsent.others.0);
+        rest = mem::take(&mut unsent.0);
     }
 }
 
-fn send(answer: Answer<Handle>, others: OthersAnswers) -> Result<(), Delivered> {
+/// Sends an answer; gives the others back if nobody waits for it any more.
+fn send(answer: Answer<Handle>, others: OthersAnswers) -> Result<(), OthersAnswers> {
     let Answer { handle, result } = answer;
-    handle.reply.send(Delivered { result, others }).inspect_err(|_| {
+    handle.reply.send(Delivered { result, others }).map_err(|unsent| {
         // The sender went away; what was decided stands, and a repeat will find it.
         debug!("an answer found nobody");
+        unsent.others
     })
 }
 

@@ -16,7 +16,7 @@ use muster_model::{Change, DiagnosticKind, FrameChange, Millis, Rejection, Times
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
 use std::{
     collections::VecDeque,
-    sync::{Arc, mpsc},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::Duration,
 };
@@ -25,6 +25,8 @@ use tracing::{error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
 const GROUP_MAX: usize = 512;
+/// Batches of so many changes are committed by the deciding thread: about four reports.
+const CHANGES_FEW: usize = 16;
 /// The longest the driver sleeps without a deadline.
 const IDLE: Duration = Duration::from_secs(1);
 const PRUNE_EVERY: Millis = Millis::from_secs(60);
@@ -47,7 +49,7 @@ pub(crate) struct TermRun<'a> {
     epoch: u64,
     write_path: WritePath<Handle>,
     lookup: Box<dyn Lookup>,
-    work: mpsc::Sender<Work>,
+    store: StoreAccess,
     shared: &'a Shared,
     /// Requests that were taken from the inbox and are not decided yet.
     backlog: VecDeque<Box<Request<Handle>>>,
@@ -79,7 +81,7 @@ impl<'a> TermRun<'a> {
         let now = shared.now();
         let write_path = WritePath::new(restoring.finish(epoch, now), feed_seq, system_seeds())
             .with_senders(|handle: &Handle| !handle.reply.is_closed(), |handle| handle.place = None);
-        let work = start_committing(epoch, writer, shared)?;
+        let store = StoreAccess::start(epoch, writer, shared)?;
         shared.begin_term(epoch, feed_seq);
         let live_in_ms = (shared.time.local() - began).0;
         info!(epoch, live_in_ms, was_read_ahead, "a term begins");
@@ -87,7 +89,7 @@ impl<'a> TermRun<'a> {
             epoch,
             write_path,
             lookup,
-            work,
+            store,
             shared,
             backlog: VecDeque::new(),
             committing: None,
@@ -191,7 +193,17 @@ impl<'a> TermRun<'a> {
             return Ok(());
         }
         self.committing = Some(Arc::clone(&batch));
-        self.order(Work::Commit(batch))
+        if self.commits_here(&batch) {
+            let done = self.store.commit(&batch, self.shared);
+            return self.committed(done);
+        }
+        self.store.order(Work::Commit(batch))
+    }
+
+    /// True if this thread commits the batch itself, because waking another would take longer. On a store that others
+    /// share it does not: a database that does not answer must not keep this thread from ending the term.
+    fn commits_here(&self, batch: &Batch) -> bool {
+        !self.shared.has_others && batch.changes.len() <= CHANGES_FEW
     }
 
     fn committed(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
@@ -227,7 +239,7 @@ impl<'a> TermRun<'a> {
     fn look_after(&mut self) {
         let now = self.shared.now();
         if now >= self.prune_at && !self.is_store_busy() {
-            self.pruning = self.order(Work::Prune(cutoffs(&self.shared.options, now))).is_ok();
+            self.pruning = self.store.order(Work::Prune(cutoffs(&self.shared.options, now))).is_ok();
         }
         if now >= self.check_at {
             self.check_at = now + CHECK_EVERY;
@@ -257,10 +269,6 @@ impl<'a> TermRun<'a> {
         }
     }
 
-    fn order(&self, work: Work) -> Result<(), StoreError> {
-        self.work.send(work).map_err(|_| StoreError::Backend("the committing thread is gone".into()))
-    }
-
     /// Messages to wait for. While a batch is with the store, requests gather: none can be answered before it is durable.
     fn wait(&self) -> Wait {
         if self.is_store_busy() { Wait::Urgent } else { Wait::Any }
@@ -280,33 +288,56 @@ impl<'a> TermRun<'a> {
     }
 }
 
-fn start_committing(
-    epoch: u64,
-    mut writer: Box<dyn Writer>,
-    shared: &Arc<Shared>,
-) -> Result<mpsc::Sender<Work>, StoreError> {
-    let (work, orders) = mpsc::channel();
-    let shared = Arc::clone(shared);
-    let commit = move || {
-        let _abort = AbortOnPanic;
-        for work in orders {
-            let began = instant_now();
-            let message = match work {
-                Work::Commit(batch) => {
-                    let done = writer.commit(&batch);
-                    shared.stats.commits().observe(began.elapsed());
-                    Message::Committed(epoch, done)
+/// The writing end of the store: used by the committing thread, and by the deciding one while that has nothing to do.
+struct StoreAccess {
+    writer: Arc<Mutex<Box<dyn Writer>>>,
+    work: mpsc::Sender<Work>,
+}
+
+impl StoreAccess {
+    /// Starts the committing thread.
+    fn start(epoch: u64, writer: Box<dyn Writer>, shared: &Arc<Shared>) -> Result<Self, StoreError> {
+        let (work, orders) = mpsc::channel();
+        let access = Self { writer: Arc::new(Mutex::new(writer)), work };
+        let (writer, shared) = (Arc::clone(&access.writer), Arc::clone(shared));
+        let commit = move || {
+            let _abort = AbortOnPanic;
+            for work in orders {
+                let message = match work {
+                    Work::Commit(batch) => Message::Committed(epoch, commit(&writer, &batch, &shared)),
+                    Work::Prune(cutoffs) => Message::Pruned(epoch, lock(&writer).prune(&cutoffs)),
+                };
+                if shared.inbox.send_urgent(message).is_err() {
+                    return;
                 }
-                Work::Prune(cutoffs) => Message::Pruned(epoch, writer.prune(&cutoffs)),
-            };
-            if shared.inbox.send_urgent(message).is_err() {
-                return;
             }
-        }
-    };
-    let spawned = thread::Builder::new().name("muster-commit".into()).spawn(commit);
-    spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
-    Ok(work)
+        };
+        let spawned = thread::Builder::new().name("muster-commit".into()).spawn(commit);
+        spawned.map_err(|error| StoreError::Backend(error.to_string()))?;
+        Ok(access)
+    }
+
+    /// Has the committing thread do something; it sends a message when that is done.
+    fn order(&self, work: Work) -> Result<(), StoreError> {
+        self.work.send(work).map_err(|_| StoreError::Backend("the committing thread is gone".into()))
+    }
+
+    /// Makes a batch durable on this thread.
+    fn commit(&self, batch: &Batch, shared: &Shared) -> Result<(), StoreError> {
+        commit(&self.writer, batch, shared)
+    }
+}
+
+fn commit(writer: &Mutex<Box<dyn Writer>>, batch: &Batch, shared: &Shared) -> Result<(), StoreError> {
+    let began = instant_now();
+    let done = lock(writer).commit(batch);
+    shared.stats.commits().observe(began.elapsed());
+    done
+}
+
+fn lock(writer: &Mutex<Box<dyn Writer>>) -> MutexGuard<'_, Box<dyn Writer>> {
+    // A thread that panics with the writer ends the process.
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn publish(batch: &Batch, shared: &Shared) {
