@@ -11,6 +11,7 @@ mod dashboard;
 mod engine;
 mod failover;
 mod fleet;
+mod guard;
 mod handover;
 mod heartbeats;
 mod merge;
@@ -18,6 +19,7 @@ mod migrate;
 mod pool;
 mod postgres;
 mod proof;
+mod rivals;
 mod secrets;
 mod server;
 mod spool;
@@ -86,6 +88,10 @@ enum What {
     Pool,
     /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
     Postgres,
+    /// Muster beside other durable queues: throughput, latency, CPU per job, memory. Writes the table of docs/performance.md.
+    ///
+    /// Installs them from Debian, PyPI and npm; takes a quarter of an hour.
+    Rivals(rivals::Options),
     /// From the end of the leader of two servers to the first write that the other acknowledges.
     Failover {
         /// Numbers of live tasks.
@@ -137,6 +143,7 @@ fn main() {
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
+        What::Rivals(options) => rivals::measure(&options),
         What::Failover { tasks } => failover::measure(&tasks),
         What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
@@ -158,6 +165,7 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
+            rivals::measure(&rivals::Options::default());
             failover::measure(&TASKS);
             migrate::measure(&TASKS);
             court::measure(false);
