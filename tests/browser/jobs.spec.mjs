@@ -40,10 +40,17 @@ inEveryLanguage('jobs: a new one is handed in and done, and its receipt holds', 
   await scene.page.getByText(scene.t('jobs.refuted'), { exact: true }).waitFor();
 });
 
+/** The receipt with another signature: its own, or that of its batch. */
+function otherSignature(receipt) {
+  const { signature } = receipt.batch ?? receipt;
+  const changed = { signature: `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}` };
+  return receipt.batch ? { ...receipt, batch: { ...receipt.batch, ...changed } } : { ...receipt, ...changed };
+}
+
 /** What somebody on the way may have changed in a receipt, and the check that finds it out. */
 const FORGERIES = {
   output_hash: [(receipt) => ({ ...receipt, output_hash: `${receipt.output_hash.slice(0, -1)}${receipt.output_hash.endsWith('0') ? '1' : '0'}` }), 'output_hash'],
-  signature: [(receipt) => ({ ...receipt, signature: `${receipt.signature[0] === 'A' ? 'B' : 'A'}${receipt.signature.slice(1)}` }), 'signature'],
+  signature: [otherSignature, 'signature'],
   job: [(receipt) => ({ ...receipt, job_id: receipt.job_id + 1 }), 'job'],
   fields: [(receipt) => ({ ...receipt, note: 'trust me' }), 'fields'],
 };

@@ -149,7 +149,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "pool",
         reached: true,
-        rules: "P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19",
+        rules: "P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P16 P17 P18 P19 P20",
     },
     Step { name: "what the sources say", reached: true, rules: "N8c Q7b Q9b Q21" },
     Step { name: "sessions to the letter", reached: true, rules: "S8b S20b S23b S26b S26c" },

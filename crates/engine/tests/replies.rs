@@ -196,6 +196,7 @@ fn ask_about_the_pool(desk: &mut Desk) {
         artifact_uri: None,
         metrics: None,
         digest: [1; 32],
+        batch: None,
     };
     desk.ask(pool::HandIn { worker, owner, result: Arc::new(result) });
     desk.ask(PoolWork { worker, owner, results: Vec::new(), max: 1, start: true, supply: true });

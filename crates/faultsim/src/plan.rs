@@ -301,6 +301,8 @@ pub(crate) struct PoolPlan {
     pub(crate) limited: u32,
     /// Assignments that a worker says to have failed, while there are faults.
     pub(crate) fails: u32,
+    /// Calls that submit under one signature what is ready (P20).
+    pub(crate) batches: u32,
     /// Chance that a worker misbehaves.
     pub(crate) mischief: u32,
     /// Duration of most works.
@@ -325,6 +327,7 @@ impl PoolPlan {
             redundant: dice.pick(&[0, 300, 800]).copied().unwrap_or(0),
             limited: dice.pick(&[0, 200]).copied().unwrap_or(0),
             fails: if rough { 150 } else { 20 },
+            batches: dice.pick(&[0, 300, 900]).copied().unwrap_or(0),
             mischief: if rough { 400 } else { 100 },
             work_ms: 200..=dice.between(1_000, 8_000),
         }

@@ -1,5 +1,6 @@
 //! The pool in the world: owners with workers of every kind, and the people who hand in jobs.
 
+mod forgery;
 mod patron;
 mod plain;
 mod real;

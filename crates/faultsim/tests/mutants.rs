@@ -11,7 +11,7 @@ use std::{
 const SEEDS_MAX: u64 = 3000;
 
 /// Each of these rules broken on purpose is noticed: N2, N5, N6b, N15b, N17, N18, N19, N20, N22b, N25, Q2, Q3, Q5, Q6, Q7, Q9, Q9b,
-/// Q10, Q11, Q14, Q15, Q17, P5, P6, P8, P11, P13, P14, P15, P18, S1, S2, S3, S5, S6, S8, S9, S10, S12, S13, S15, S16, S17, S18, S19, S21, S23b, S26, S26b.
+/// Q10, Q11, Q14, Q15, Q17, P5, P6, P8, P11, P13, P14, P15, P18, P20, S1, S2, S3, S5, S6, S8, S9, S10, S12, S13, S15, S16, S17, S18, S19, S21, S23b, S26, S26b.
 #[test]
 fn every_planted_bug_is_found() {
     // Some bugs show as a panic inside the engine; the world reports it, the hook need not.

@@ -53,11 +53,11 @@ pub use id::{
     ScheduleId, SubmissionKey, TaskId, UserId, is_unseen,
 };
 pub use pool::{
-    AssignmentRecord, AssignmentState, Demand, PoolCancelReply, PoolChange, PoolCommand, PoolCounters,
-    PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobRecord, PoolJobStatus,
-    PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolStatus, PoolSubmission,
-    PoolSubmissionReply, PoolTaken, PoolWork, PoolWorkReply, PoolWorkerRecord, PoolWorkerStatus, Quality,
-    Scale, Specs,
+    AssignmentRecord, AssignmentState, BatchPlace, Demand, PoolCancelReply, PoolChange, PoolCommand,
+    PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobRecord,
+    PoolJobStatus, PoolKeyRecord, PoolRegistration, PoolRejection, PoolReply, PoolResult, PoolStatus,
+    PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork, PoolWorkReply, PoolWorkerRecord,
+    PoolWorkerStatus, Quality, Scale, Specs,
 };
 pub use record::{
     AlertKind, AlertRecord, Change, JobRecord, KeyRecord, LaneRecord, LogKind, LogRecord, ReportRecord,

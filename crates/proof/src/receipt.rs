@@ -1,10 +1,12 @@
-//! Receipts: a result's proof, for whoever asks later (P17).
+//! Receipts: a result's proof, for whoever asks later (P17, P20).
 
 use crate::{
     base64url, hash,
     json::{self, Value},
+    merkle::{Hash, leaf_hash, root_of_path},
     sign::{KeyError, PublicKey, SignatureError, decode_signature},
 };
+use std::fmt::Write;
 
 /// Proof that a worker stands for a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +21,36 @@ pub struct Receipt {
     pub public_key: String,
     /// The signed bytes in base64url.
     pub signed_bytes: String,
-    /// The signature over them in base64url.
-    pub signature: String,
+    /// The signature that covers them.
+    pub proof: Proof,
     /// The hash that was submitted, if one was.
     pub output_hash: Option<String>,
     /// When the coordinator took the result. No signature covers it.
     pub finished_at: String,
+}
+
+/// The signature that covers the signed bytes of a receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// One over the bytes themselves, in base64url: the field `signature` (P9).
+    Single(String),
+    /// One over many results: the field `batch` (P20).
+    Batch(Batch),
+}
+
+/// The place of a result among those that its worker signed at once (P20).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Number of results.
+    pub count: u64,
+    /// The place of this one, from 0 on.
+    pub index: u64,
+    /// The path from the result to the root of the Merkle tree.
+    pub path: Vec<Hash>,
+    /// The root.
+    pub root: Hash,
+    /// The signature over count, root and worker in base64url.
+    pub signature: String,
 }
 
 /// Reason why a text is no receipt.
@@ -84,6 +110,9 @@ pub enum ReceiptFault {
     /// The receipt is signed with another key than the one that was expected.
     #[error("public_key is {0}, not the key that was expected")]
     OtherKey(String),
+    /// The path does not lead from the signed bytes to the root.
+    #[error("batch.path does not lead from signed_bytes to batch.root")]
+    Path,
     /// The signature cannot be read.
     #[error("signature: {0}")]
     Signature(SignatureError),
@@ -97,7 +126,8 @@ impl Receipt {
     pub fn parse(text: &[u8]) -> Result<Self, ReceiptError> {
         let document = json::parse(text)?;
         let object = document.as_object().ok_or(ReceiptError::NotAnObject)?;
-        if let Some(entry) = object.entries().iter().find(|entry| !FIELDS.contains(&entry.key.as_ref())) {
+        let is_known = |key: &str| FIELDS.contains(&key) || key == "batch";
+        if let Some(entry) = object.entries().iter().find(|entry| !is_known(&entry.key)) {
             return Err(ReceiptError::Unknown(json::beginning(&entry.key)));
         }
         Ok(Self {
@@ -106,7 +136,7 @@ impl Receipt {
             worker_id: id(&document, "worker_id")?,
             public_key: text_of(&document, "public_key")?,
             signed_bytes: text_of(&document, "signed_bytes")?,
-            signature: text_of(&document, "signature")?,
+            proof: Proof::read(&document)?,
             output_hash: optional_text(&document, "output_hash")?,
             finished_at: text_of(&document, "finished_at")?,
         })
@@ -114,19 +144,18 @@ impl Receipt {
 
     /// Writes the receipt as JSON, its fields in the order of the contract.
     pub fn to_json(&self) -> String {
-        let text = |text: &str| {
-            let mut bytes = Vec::new();
-            json::write_text(text, &mut bytes);
-            String::from_utf8(bytes).expect("text stays text")
-        };
         let Self { assignment_id, job_id, worker_id, .. } = self;
-        let (public_key, signed_bytes) = (text(&self.public_key), text(&self.signed_bytes));
-        let (signature, finished_at) = (text(&self.signature), text(&self.finished_at));
-        let output_hash = self.output_hash.as_deref().map_or_else(|| "null".to_owned(), text);
+        let (public_key, signed_bytes) = (quoted(&self.public_key), quoted(&self.signed_bytes));
+        let (signature, batch) = match &self.proof {
+            Proof::Single(signature) => (quoted(signature), String::new()),
+            Proof::Batch(batch) => ("null".to_owned(), format!(",\"batch\":{}", batch.to_json())),
+        };
+        let output_hash = self.output_hash.as_deref().map_or_else(|| "null".to_owned(), quoted);
+        let finished_at = quoted(&self.finished_at);
         format!(
             "{{\"assignment_id\":{assignment_id},\"job_id\":{job_id},\"worker_id\":{worker_id},\
              \"public_key\":{public_key},\"signed_bytes\":{signed_bytes},\"signature\":{signature},\
-             \"output_hash\":{output_hash},\"finished_at\":{finished_at}}}"
+             \"output_hash\":{output_hash},\"finished_at\":{finished_at}{batch}}}"
         )
     }
 
@@ -147,8 +176,13 @@ impl Receipt {
         {
             return Err(ReceiptFault::OtherKey(key.to_text()));
         }
-        let signature = decode_signature(&self.signature).map_err(ReceiptFault::Signature)?;
-        if key.verify(&signed, &signature) { Ok(()) } else { Err(ReceiptFault::Invalid) }
+        let covered = match &self.proof {
+            Proof::Single(_) => signed,
+            Proof::Batch(batch) => batch.covered(&signed, self.worker_id)?,
+        };
+        let (Proof::Single(signature) | Proof::Batch(Batch { signature, .. })) = &self.proof;
+        let signature = decode_signature(signature).map_err(ReceiptFault::Signature)?;
+        if key.verify(&covered, &signature) { Ok(()) } else { Err(ReceiptFault::Invalid) }
     }
 
     /// Checks that the signed bytes agree with the receipt; only the nonce is not repeated in it.
@@ -166,6 +200,69 @@ impl Receipt {
         }
         if output_hash != self.output_hash { Err(ReceiptFault::OutputHash) } else { Ok(()) }
     }
+}
+
+impl Proof {
+    /// Reads `signature`, or `batch` where that is null.
+    fn read(document: &Value<'_>) -> Result<Self, ReceiptError> {
+        match (optional_text(document, "signature")?, document.get("batch")) {
+            (Some(signature), None) => Ok(Self::Single(signature)),
+            (None, Some(batch)) => Ok(Self::Batch(Batch::read(batch)?)),
+            (Some(_), Some(_)) => Err(ReceiptError::Type { field: "signature", must: "null beside a batch" }),
+            (None, None) => Err(ReceiptError::Type { field: "signature", must: "a string, or have a batch" }),
+        }
+    }
+}
+
+impl Batch {
+    fn read(batch: &Value<'_>) -> Result<Self, ReceiptError> {
+        let wrong = |field, must| ReceiptError::Type { field, must };
+        let object = batch.as_object().ok_or(wrong("batch", "an object"))?;
+        if let Some(entry) = object.entries().iter().find(|entry| !BATCH_FIELDS.contains(&entry.key.as_ref()))
+        {
+            return Err(ReceiptError::Unknown(format!("batch.{}", json::beginning(&entry.key))));
+        }
+        let number = |name| field(batch, name)?.as_u64().ok_or(wrong(name, "an integer from 0 on"));
+        let hash = |value: &Value<'_>| value.as_str().and_then(hash::read_hash);
+        let path = field(batch, "path")?.as_array();
+        let path = path.and_then(|path| path.iter().map(hash).collect());
+        Ok(Self {
+            count: number("count")?,
+            index: number("index")?,
+            path: path.ok_or(wrong("path", "a list of hashes in lower-case hexadecimal digits"))?,
+            root: hash(field(batch, "root")?)
+                .ok_or(wrong("root", "a hash in lower-case hexadecimal digits"))?,
+            signature: text_of(batch, "signature")?,
+        })
+    }
+
+    fn to_json(&self) -> String {
+        let Self { count, index, path, root, signature } = self;
+        let mut hashes = String::new();
+        for (n, hash) in path.iter().enumerate() {
+            let comma = if n > 0 { "," } else { "" };
+            write!(hashes, "{comma}\"{}\"", hash::hex(hash)).expect("a string takes any text");
+        }
+        let (root, signature) = (hash::hex(root), quoted(signature));
+        format!(
+            "{{\"count\":{count},\"index\":{index},\"path\":[{hashes}],\"root\":\"{root}\",\
+             \"signature\":{signature}}}"
+        )
+    }
+
+    /// Gives the bytes that the signature of the batch covers, if the result is in it.
+    fn covered(&self, signed: &[u8], worker_id: u64) -> Result<Vec<u8>, ReceiptFault> {
+        let Self { count, index, path, root, .. } = self;
+        let found = root_of_path(leaf_hash(signed), *index, *count, path);
+        let is_in_it = found.as_ref() == Some(root);
+        is_in_it.then(|| hash::batch_bytes(*count, root, worker_id)).ok_or(ReceiptFault::Path)
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut bytes = Vec::new();
+    json::write_text(text, &mut bytes);
+    String::from_utf8(bytes).expect("text stays text")
 }
 
 fn field<'v, 'a>(document: &'v Value<'a>, field: &'static str) -> Result<&'v Value<'a>, ReceiptError> {
@@ -202,6 +299,8 @@ const FIELDS: [&str; 8] = [
     "finished_at",
 ];
 
+const BATCH_FIELDS: [&str; 5] = ["count", "index", "path", "root", "signature"];
+
 /// An assignment's id is its job's times this, and its place among the job's assignments.
 const ASSIGNMENTS_PER_JOB: u64 = 64;
 const ID_END: u64 = 1 << 53;
@@ -209,7 +308,7 @@ const ID_END: u64 = 1 << 53;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyPair, encode_base64url, signed_bytes};
+    use crate::{KeyPair, MerkleTree, batch_bytes, encode_base64url, signed_bytes};
     use proptest::prelude::*;
 
     fn receipt(nonce: &str, output_hash: Option<String>) -> Receipt {
@@ -221,9 +320,85 @@ mod tests {
             worker_id: 7,
             public_key: pair.public_text(),
             signed_bytes: encode_base64url(&signed),
-            signature: pair.sign(&signed).to_text(),
+            proof: Proof::Single(pair.sign(&signed).to_text()),
             output_hash,
             finished_at: "2026-02-08T12:35:10.000000Z".to_owned(),
+        }
+    }
+
+    /// The same receipt with a signature over `count` results, of which it is that at `index`.
+    fn in_batch(receipt: Receipt, index: usize, count: usize) -> Receipt {
+        let other = |n: usize| leaf_hash(&signed_bytes(65 + n as u64, "another", None));
+        let mut leaves: Vec<Hash> = (0..count).map(other).collect();
+        leaves[index] = leaf_hash(&base64url::decode(&receipt.signed_bytes).unwrap());
+        let tree = MerkleTree::new(leaves);
+        let (count, index, path, root) = (count as u64, index as u64, tree.path(index).unwrap(), tree.root());
+        let bytes = batch_bytes(count, &root, receipt.worker_id);
+        let signature = KeyPair::from_seed(&[3; 32]).sign(&bytes).to_text();
+        Receipt { proof: Proof::Batch(Batch { count, index, path, root, signature }), ..receipt }
+    }
+
+    fn batch_of(receipt: &mut Receipt) -> &mut Batch {
+        match &mut receipt.proof {
+            Proof::Batch(batch) => batch,
+            Proof::Single(signature) => panic!("{signature}"),
+        }
+    }
+
+    /// P20: a receipt of a batch is refuted by each field of the batch that is changed, and by another worker.
+    #[test]
+    fn every_field_of_a_batch_counts() {
+        let good = in_batch(receipt("n", None), 2, 5);
+        assert_eq!(good.check(None), Ok(()));
+        let changed = |change: &dyn Fn(&mut Batch)| {
+            let mut receipt = good.clone();
+            change(batch_of(&mut receipt));
+            receipt.check(None).unwrap_err()
+        };
+        assert_eq!(changed(&|batch| batch.index += 1), ReceiptFault::Path);
+        assert_eq!(changed(&|batch| batch.index = 5), ReceiptFault::Path);
+        assert_eq!(changed(&|batch| batch.path[0][0] ^= 1), ReceiptFault::Path);
+        assert_eq!(changed(&|batch| batch.path.truncate(1)), ReceiptFault::Path);
+        assert_eq!(changed(&|batch| batch.root[0] ^= 1), ReceiptFault::Path);
+        // The path is that of six leaves as well; the signature says how many there were.
+        assert_eq!(changed(&|batch| batch.count = 6), ReceiptFault::Invalid);
+        let other = in_batch(receipt("n", None), 1, 5);
+        let Proof::Batch(Batch { signature, .. }) = other.proof else { panic!() };
+        assert_eq!(changed(&|batch| batch.signature.clone_from(&signature)), ReceiptFault::Invalid);
+        let short = ReceiptFault::Signature(SignatureError::Length);
+        assert_eq!(changed(&|batch| batch.signature.clear()), short);
+        assert_eq!(Receipt { worker_id: 8, ..good.clone() }.check(None), Err(ReceiptFault::Invalid));
+    }
+
+    /// P20: a receipt has a signature or a batch, and a batch exactly its fields, each of its type.
+    #[test]
+    fn a_text_with_a_wrong_batch_is_refused() {
+        let text = in_batch(receipt("n", None), 2, 5).to_json();
+        let refused =
+            |from: &str, to: &str| Receipt::parse(text.replacen(from, to, 1).as_bytes()).unwrap_err();
+        let single = receipt("n", None).to_json();
+        let (_, after) = single.split_once("\"signature\":").unwrap();
+        let (signature, _) = after.split_once(',').unwrap();
+        let neither = Receipt::parse(single.replacen(signature, "null", 1).as_bytes());
+        let no_object = single.replacen(signature, "null", 1).replacen('}', ",\"batch\":[]}", 1);
+        for (error, blamed) in [
+            (refused("\"signature\":null", "\"signature\":\"s\""), "signature"),
+            (neither.unwrap_err(), "signature"),
+            (Receipt::parse(no_object.as_bytes()).unwrap_err(), "batch"),
+        ] {
+            assert!(matches!(error, ReceiptError::Type { field, .. } if field == blamed), "{error}");
+        }
+        assert_eq!(refused("\"root\"", "\"roof\""), ReceiptError::Unknown("batch.roof".to_owned()));
+        assert_eq!(refused("\"index\":2,", ""), ReceiptError::Missing("index"));
+        for (from, to, field) in [
+            ("\"count\":5", "\"count\":5.0", "count"),
+            ("\"index\":2", "\"index\":-2", "index"),
+            ("\"path\":[\"", "\"path\":[\"0", "path"),
+            ("\"path\":[\"", "\"path\":[null,\"", "path"),
+            ("\"root\":\"", "\"root\":\"0", "root"),
+        ] {
+            let error = refused(from, to);
+            assert!(matches!(error, ReceiptError::Type { field: found, .. } if found == field), "{error}");
         }
     }
 
@@ -273,6 +448,14 @@ mod tests {
         #[test]
         fn a_receipt_comes_back(nonce: String, hash: Option<String>) {
             let receipt = receipt(&nonce, hash);
+            prop_assert_eq!(Receipt::parse(receipt.to_json().as_bytes()), Ok(receipt.clone()));
+            prop_assert_eq!(receipt.check(None), Ok(()));
+        }
+
+        /// P20: the same with a signature over many results.
+        #[test]
+        fn a_receipt_of_a_batch_comes_back(nonce: String, count in 1..40_usize, at: prop::sample::Index) {
+            let receipt = in_batch(receipt(&nonce, None), at.index(count), count);
             prop_assert_eq!(Receipt::parse(receipt.to_json().as_bytes()), Ok(receipt.clone()));
             prop_assert_eq!(receipt.check(None), Ok(()));
         }

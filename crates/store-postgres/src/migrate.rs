@@ -160,6 +160,8 @@ const MIGRATIONS: &[Migration] = &[
         oldest_binary: 5,
         sql: &[include_str!("../migrations/0005_outcomes.sql"), include_str!("../migrations/0005_votes.sql")],
     },
+    // A binary of version 5 need not know the column: it takes no batches and leaves the column NULL.
+    Migration { to: 6, oldest_binary: 5, sql: &[include_str!("../migrations/0006_batches.sql")] },
 ];
 
 /// The version of the tables that this binary makes and knows.

@@ -109,6 +109,7 @@ fn done(job: PoolJobId) -> AssignmentRecord {
         artifact_uri: None,
         metrics: None,
         digest: [7; 32],
+        batch: None,
     };
     AssignmentRecord {
         state: AssignmentState::Completed,

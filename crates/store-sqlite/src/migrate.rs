@@ -259,6 +259,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0003_pool.sql"),
     include_str!("../migrations/0004_schedules.sql"),
     concat!(include_str!("../migrations/0005_outcomes.sql"), include_str!("../migrations/0005_votes.sql")),
+    include_str!("../migrations/0006_batches.sql"),
 ];
 
 /// The version from which on table `workers` is ours.

@@ -10,11 +10,11 @@ use crate::{
     sql::{Fault, Row, Value},
 };
 use muster_model::{
-    AlertKind, AssignmentId, AssignmentState, Attachment, ChunkState, DiagnosticKind, Digest, EntryId, Fence,
-    FrameTaskId, FrameTaskStatus, JobId, JobOutcome, JobStatus, Labels, LaneStatus, LeaseKind, LogKind,
-    Millis, Missed, Name, PoolJobId, PoolJobStatus, PoolWorkerId, PoolWorkerStatus, Recorded, Removal,
-    RendererState, ReportId, ReportType, Role, Roles, ScheduleId, Scope, SessionId, SessionStatus, Specs,
-    SubmissionKey, TaskId, TaskStatus, Timestamp, UserId, WorkerLogKind, WorkerStatus,
+    AlertKind, AssignmentId, AssignmentState, Attachment, BatchPlace, ChunkState, DiagnosticKind, Digest,
+    EntryId, Fence, FrameTaskId, FrameTaskStatus, JobId, JobOutcome, JobStatus, Labels, LaneStatus,
+    LeaseKind, LogKind, Millis, Missed, Name, PoolJobId, PoolJobStatus, PoolWorkerId, PoolWorkerStatus,
+    Recorded, Removal, RendererState, ReportId, ReportType, Role, Roles, ScheduleId, Scope, SessionId,
+    SessionStatus, Specs, SubmissionKey, TaskId, TaskStatus, Timestamp, UserId, WorkerLogKind, WorkerStatus,
 };
 use std::sync::Arc;
 
@@ -284,7 +284,26 @@ bytes! {
     Digest: |digest| &digest.0.to_be_bytes(), |bytes| bytes.try_into().ok().map(u128::from_be_bytes).map(Self), |n| [n; 16];
     Fence: |fence| &fence.0.to_be_bytes(), |bytes| bytes.try_into().ok().map(u128::from_be_bytes).map(Self), |n| [n; 16];
     ReportId: |id| report::ReportKey::new(id).as_bytes(), |bytes| report::ReportKey::id(bytes), |n| [b't', n % 64 + b' '];
+    BatchPlace: |place| &place_bytes(place), |bytes| parse_place(bytes), |n| [[0, 0, 0, n].as_slice(), &[n; 4 + 64]].concat();
     report::StoredSubject: |subject| &subject.bytes(), |bytes| Self::parse(bytes), |n| [n % 5 + 1; 21];
+}
+
+/// Count and index as four bytes each, the highest first; then the hashes of the path.
+fn place_bytes(place: &BatchPlace) -> Vec<u8> {
+    let BatchPlace { count, index, path } = place;
+    [&count.to_be_bytes()[..], &index.to_be_bytes(), path.as_flattened()].concat()
+}
+
+fn parse_place(bytes: &[u8]) -> Option<BatchPlace> {
+    let (count, rest) = bytes.split_first_chunk()?;
+    let (index, rest) = rest.split_first_chunk()?;
+    let (path, rest) = rest.as_chunks();
+    let place = BatchPlace {
+        count: u32::from_be_bytes(*count),
+        index: u32::from_be_bytes(*index),
+        path: path.into(),
+    };
+    rest.is_empty().then_some(place)
 }
 
 /// A count as a column keeps it.

@@ -1,6 +1,6 @@
-//! Jobs, batches, votes and leases over kill -9 and restarts, and a client in Python: P1 to P19.
+//! Jobs, batches, votes and leases over kill -9 and restarts, and a client in Python: P1 to P20.
 
-use crate::{Pool, hand_in, plain, told};
+use crate::{Pool, hand_in, plain, proofs, told};
 use muster_tests::{Client, FakePoolWorker, Gateway, Request, Server, password_of, venv};
 use serde_json::{Value, json};
 use std::{path::Path, process::Command};
@@ -80,6 +80,34 @@ fn one_call_is_one_commit() {
     let again = again.expect(200);
     assert_eq!(again["submitted"][0]["error"], "Assignment already submitted");
     assert_eq!(again["submitted"][0]["identical"], true, "{again}");
+}
+
+/// P17, P20: results that one signature covers are there after kill -9, and their receipts verify offline.
+#[test]
+fn one_signature_proves_two_results() {
+    let mut pool = Pool::start();
+    let worker = FakePoolWorker::with(pool.worker.owner(), "worker-b", &json!({"specs_json": {"slots": 2}}));
+    let ids = [hand_in(&pool.client, &plain(1)), hand_in(&pool.client, &plain(2))];
+    let ask = json!({"worker_id": worker.id, "submit": [], "max": 2});
+    let held = worker.owner().post("/jobs/work", &ask).expect(200)["assignments"].clone();
+    let results = [0, 1].map(|n| worker.result(&held[n], &json!({"n": n})));
+    let call = worker.batch([&results[0], &results[1]]);
+    let answer = worker.owner().post("/jobs/work", &call).expect(200);
+    assert!(answer["submitted"].as_array().unwrap().iter().all(|item| item["status"] == "completed"));
+    pool.server.kill9_and_restart();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("receipt.json");
+    for (index, id) in ids.into_iter().enumerate() {
+        let mut receipt = pool.receipt(id);
+        assert_eq!((&receipt["batch"]["index"], &receipt["batch"]["count"]), (&json!(index), &json!(2)));
+        std::fs::write(&file, receipt.to_string()).unwrap();
+        assert_eq!(proofs::verify(&file, &["--key", &worker.public_key()]).code, 0);
+        receipt["batch"]["index"] = json!(1 - index);
+        std::fs::write(&file, receipt.to_string()).unwrap();
+        assert_eq!(proofs::verify(&file, &["--key", &worker.public_key()]).code, 1);
+    }
+    let again = worker.owner().post("/jobs/work", &call).expect(200);
+    assert!(again["submitted"].as_array().unwrap().iter().all(|item| item["identical"] == true), "{again}");
 }
 
 fn workers<const N: usize>(server: &Server, names: [&str; N]) -> [FakePoolWorker; N] {

@@ -4,13 +4,13 @@ use crate::{
     BatchRequest, HeartbeatRequest, JobRequest, KeyRequest, PollRequest, ReasonRequest, RegisterRequest,
     SubmitRequest, WorkRequest, limit,
 };
-use muster_problem::schema::{any, between, may, must, nullable, object, schema};
+use muster_problem::schema::{any, between, may, must, null, nullable, object, schema};
 use std::borrow::Cow;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
         Object, RefOr, Schema,
-        schema::{ArrayBuilder, ObjectBuilder, Type},
+        schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type},
     },
 };
 
@@ -37,7 +37,7 @@ bodies! {
     KeyRequest "PoolKeyRequest" => schema(must(object(), "public_key", text(0, limit::PUBLIC_KEY_CHARS)));
     ReasonRequest "PoolReasonRequest" => schema(must(object(), "reason", text(1, limit::REASON_CHARS)));
     PollRequest "PoolPollRequest" => poll();
-    SubmitRequest "PoolSubmitRequest" => schema(must(result(), "worker_id", id()));
+    SubmitRequest "PoolSubmitRequest" => schema(must(must(result(), "signature", string()), "worker_id", id()));
     WorkRequest "PoolWorkRequest" => work();
     JobRequest "PoolJobRequest" => job();
     BatchRequest "PoolBatchRequest" => schema(object().property("jobs", list(job(), 1, limit::BATCH_JOBS)).required("jobs"));
@@ -59,7 +59,6 @@ fn poll() -> RefOr<Schema> {
 fn result() -> ObjectBuilder {
     let body = must(object(), "assignment_id", id());
     let body = must(body, "nonce", text(1, limit::NONCE_CHARS));
-    let body = must(body, "signature", string());
     let body = may(body, "output", or_null(object(), Type::Object));
     let body = may(body, "error_message", or_null(string(), Type::String));
     let body = may(body, "artifact_uri", text_or_null(limit::ARTIFACT_URI_CHARS));
@@ -67,11 +66,18 @@ fn result() -> ObjectBuilder {
     may(body, "metrics_json", or_null(object(), Type::Object))
 }
 
+/// Either each result has a signature, or the request has one (P20).
 fn work() -> RefOr<Schema> {
-    let item = schema(may(result(), "worker_id", or_null(id(), Type::Integer)));
+    let single = may(work_with(must(result(), "signature", string())), "batch_signature", null());
+    let batch = must(work_with(may(result(), "signature", null())), "batch_signature", string());
+    RefOr::T(Schema::OneOf(OneOfBuilder::new().item(single.build()).item(batch.build()).build()))
+}
+
+fn work_with(item: ObjectBuilder) -> ObjectBuilder {
+    let item = schema(may(item, "worker_id", or_null(id(), Type::Integer)));
     let body = must(object(), "worker_id", id()).property("submit", list(item, 0, limit::WORK_RESULTS));
     let body = must(body, "max", between(0, limit::WORK_MAX));
-    schema(may(may(body, "wait_ms", wait_ms()), "start", flag()))
+    may(may(body, "wait_ms", wait_ms()), "start", flag())
 }
 
 fn job() -> RefOr<Schema> {

@@ -20,6 +20,9 @@ pub const ASSIGNMENT: &str = r#"{"assignment_id":15,"job":{"prompt": "hello"},"n
 pub const SUBMITTED: &str =
     r#"{"assignment_id":15,"status":"completed","finished_at":"2026-02-08T12:35:10.000000Z"}"#;
 
+/// The body of `POST /jobs/work` with two results and one signature over both (P20).
+pub const WORK_REQUEST: &str = r#"{"worker_id":7,"submit":[{"assignment_id":65,"nonce":"00000000000000000000000000000001"},{"assignment_id":129,"nonce":"00000000000000000000000000000002","output_hash":"h"}],"batch_signature":"Z-ifJbdwJdad58LHUjOzxYHdzvIJN4wIOQHgpzSGHZ3CI8kEw9UzMTHiWtls7y2XSaDtl60QT33PhKIObv4JDQ","max":0}"#;
+
 /// A completed job, with all of the contract's fields in its order (P13).
 pub const JOB: &str = r#"{"id":1,"status":"completed","payload":{"prompt": "hello"},"priority":5,"region":"eu","output":{"ok": true},"output_hash":"h","error_message":null,"artifact_uri":"s3://x","metrics_json":{},"created_at":"2026-02-08T12:30:45.123000Z","finished_at":"2026-02-08T12:30:45.123000Z"}"#;
 
@@ -27,8 +30,8 @@ pub const JOB: &str = r#"{"id":1,"status":"completed","payload":{"prompt": "hell
 mod tests {
     use super::*;
     use crate::{
-        Assignment, Job, Moment, Receipt, RegisterRequest, Registered, Seen, Submitted, Worker,
-        WorkerSummary, to_bytes,
+        Assignment, Job, Moment, Receipt, RegisterRequest, Registered, Seen, SubmitRequest, Submitted,
+        UnverifiedResults, WorkRequest, Worker, WorkerSummary, to_bytes,
     };
     use muster_model::{
         AssignmentId, AssignmentRecord, AssignmentState, Demand, Fence, PoolEndRecord, PoolHandout,
@@ -136,6 +139,7 @@ mod tests {
             artifact_uri: Some("s3://x".into()),
             metrics: Some("{}".into()),
             digest: [0; 32],
+            batch: None,
         }
     }
 
@@ -207,5 +211,35 @@ mod tests {
         assert!(Receipt::of(&assignment(AssignmentState::Failed)).is_none());
         let bare = AssignmentRecord { result: None, ..assignment(AssignmentState::Completed) };
         assert!(Receipt::of(&bare).is_none());
+    }
+
+    /// P20: so does one whose signature covers many results.
+    #[test]
+    fn a_receipt_of_a_batch_checks_out() {
+        let pair = KeyPair::from_seed(&[1; 32]);
+        let result = |n: u64| SubmitRequest {
+            assignment_id: 64 * n + 1,
+            nonce: Fence(8 + u128::from(n)).to_string().into(),
+            ..SubmitRequest::default()
+        };
+        let request = WorkRequest {
+            worker_id: 4,
+            submit: (1..=3).map(result).collect(),
+            batch_signature: None,
+            max: 0,
+            wait_ms: 0,
+            start: false,
+        };
+        let parsed = WorkRequest::parse(&to_bytes(&request.signed(&pair))).unwrap();
+        let UnverifiedResults::Batch(batch) = parsed.results else { panic!("it is a batch") };
+        let first = batch.verify(&pair.public_key(), &pair.public_text()).remove(0).unwrap();
+        let record =
+            AssignmentRecord { result: Some(Arc::new(first)), ..assignment(AssignmentState::Completed) };
+        let shown = Receipt::of(&record).unwrap();
+        assert_eq!((shown.signature.as_ref(), shown.batch.as_ref().unwrap().count), (None, 3));
+        let text = serde_json::to_string(&shown).unwrap();
+        let receipt = muster_proof::Receipt::parse(text.as_bytes()).unwrap();
+        receipt.check(Some(&shown.public_key)).unwrap();
+        assert_eq!(receipt.to_json(), text);
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs: how clients submit them, what they see of them, and the proof of a result (P13, P17, P18).
+//! Jobs: how clients submit them, what they see of them, and the proof of a result (P13, P17, P18, P20).
 
 use crate::{
     JsonText, Moment, limit,
@@ -7,12 +7,12 @@ use crate::{
 };
 use http::HeaderMap;
 use muster_model::{
-    AssignmentRecord, AssignmentState, Demand, Digest, Millis, PoolEndRecord, PoolJobDraft, PoolJobId,
-    PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, PoolSubmissionReply, SubmissionKey, Timestamp,
-    UserId,
+    AssignmentRecord, AssignmentState, BatchPlace, Demand, Digest, Millis, PoolEndRecord, PoolJobDraft,
+    PoolJobId, PoolJobRecord, PoolJobStatus, PoolResult, PoolSubmission, PoolSubmissionReply, SubmissionKey,
+    Timestamp, UserId,
 };
 use muster_problem::{Misfit, Problem, WireMutant, planted};
-use muster_proof::{encode_base64url, signed_bytes};
+use muster_proof::{encode_base64url, hex, leaf_hash, root_of_path, signed_bytes};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
@@ -268,12 +268,41 @@ pub struct Receipt {
     pub public_key: Box<str>,
     /// What was signed, in base64url.
     pub signed_bytes: String,
-    /// The signature, in base64url.
-    pub signature: Box<str>,
+    /// The signature, in base64url; `null` where one covers many results.
+    pub signature: Option<Box<str>>,
     /// The hash that was handed in.
     pub output_hash: Option<Box<str>>,
     /// When the result was taken.
     pub finished_at: Moment,
+    /// The signature that covers many results, and the place of this one among them (P20).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<ReceiptBatch>,
+}
+
+/// One signature for many results, and the place of one among them (P20).
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PoolReceiptBatch)]
+pub struct ReceiptBatch {
+    /// Number of results.
+    pub count: u32,
+    /// The place of this one, from 0 on.
+    pub index: u32,
+    /// Hashes from the result to the root of the Merkle tree of RFC 6962, in lower-case hexadecimal digits.
+    pub path: Vec<String>,
+    /// The root.
+    pub root: String,
+    /// The signature over the canonical JSON of count, root and worker_id, in base64url.
+    pub signature: Box<str>,
+}
+
+impl ReceiptBatch {
+    /// `None` if the place cannot be that of a result.
+    fn of(place: &BatchPlace, signed: &[u8], signature: &str) -> Option<Self> {
+        let BatchPlace { count, index, path } = place;
+        let root = root_of_path(leaf_hash(signed), u64::from(*index), u64::from(*count), path)?;
+        let (path, root) = (path.iter().map(|hash| hex(hash)).collect(), hex(&root));
+        Some(Self { count: *count, index: *index, path, root, signature: signature.into() })
+    }
 }
 
 impl Receipt {
@@ -285,15 +314,20 @@ impl Receipt {
         }
         let (id, result) = (assignment.id, assignment.result.as_ref()?);
         let signed = signed_bytes(id.0, &assignment.fence.to_string(), result.output_hash.as_deref());
+        let batch = match &result.batch {
+            Some(place) => Some(ReceiptBatch::of(place, &signed, &result.signature)?),
+            None => None,
+        };
         Some(Self {
             assignment_id: id.0,
             job_id: id.job().0,
             worker_id: assignment.worker.0,
             public_key: result.public_key.clone(),
             signed_bytes: encode_base64url(&signed),
-            signature: result.signature.clone(),
+            signature: batch.is_none().then(|| result.signature.clone()),
             output_hash: result.output_hash.clone(),
             finished_at: Moment(assignment.ended_at?),
+            batch,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! (`read`). [`refusal`] has the texts of every refusal, [`golden`] the examples of the source document. Nothing here does
 //! IO or decides anything, except whether a signature is valid.
 
+mod batch;
 mod description;
 pub mod golden;
 mod job;
@@ -18,9 +19,10 @@ mod value;
 mod work;
 mod worker;
 
+pub use batch::{UnverifiedBatch, UnverifiedResults};
 pub use job::{
     BatchAnswer, BatchItem, BatchRequest, Explained, IDEMPOTENCY_KEY, Job, JobList, JobRequest, Receipt,
-    read_idempotency_key, resubmission,
+    ReceiptBatch, read_idempotency_key, resubmission,
 };
 pub use path::{read_job_id, read_worker_id};
 pub use refusal::Refusal;
@@ -70,7 +72,7 @@ mod tests {
     use muster_model::UserId;
     use proptest::{prelude::*, sample::select};
 
-    const FIELDS: &str = "worker_id assignment_id nonce signature output error_message artifact_uri output_hash metrics_json \
+    const FIELDS: &str = "worker_id assignment_id nonce signature batch_signature output error_message artifact_uri output_hash metrics_json \
         name region specs_json slots public_key reason wait_ms start resume submit max payload priority requires \
         max_attempts timeout_s verify_output_hash redundancy jobs";
     const VALUES: &str = "null true false 0 1 -1 7.0 7.5 -0.0 1e308 9007199254740991 9007199254740992 99999999999999999999 \
@@ -92,7 +94,7 @@ mod tests {
     }
 
     proptest! {
-        /// P3, P5, P6, P7, P13, P18, P19: every body is parsed or refused with 422, and what was parsed keeps the limits.
+        /// P3, P5, P6, P7, P13, P18, P19, P20: every body is parsed or refused with 422, and what was parsed keeps the limits.
         #[test]
         fn every_body_is_parsed_or_refused(text in prop_oneof![4 => body(), 1 => any::<String>()]) {
             let bytes = text.as_bytes();
@@ -113,7 +115,7 @@ mod tests {
                     .map(|parsed| assert!((1..=1000).contains(&parsed.jobs.len()))),
                 PollRequest::parse(bytes).map(|parsed| assert!(parsed.wait_ms <= 30_000)),
                 WorkRequest::parse(bytes)
-                    .map(|parsed| assert!(parsed.max <= 1000 && parsed.results.len() <= 1000)),
+                    .map(|parsed| assert!(parsed.max <= 1000 && parsed.results.results().len() <= 1000)),
                 KeyRequest::parse(bytes).map(drop),
                 ReasonRequest::parse(bytes).map(drop),
                 HeartbeatRequest::parse(bytes).map(drop),

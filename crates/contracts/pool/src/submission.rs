@@ -1,4 +1,5 @@
-//! Results: how workers sign and submit them, how the server checks them, and its answer (P7, P8, P9, P11, P15).
+//! Results: how workers sign and submit them, how the server checks them, and its answer (P7, P8, P9, P11, P15). Results
+//! that share a signature have a file of their own (P20).
 
 use crate::{
     JsonText, Moment, ReadError, limit,
@@ -8,7 +9,7 @@ use crate::{
 use muster_model::{AssignmentId, Fence, PoolRejection, PoolResult, PoolTaken, PoolWorkerId};
 use muster_problem::{Problem, WireMutant, planted};
 use muster_proof::{
-    KeyError, KeyPair, PublicKey, SignatureError, decode_signature, json::Value, sha256_hex, signed_bytes,
+    KeyError, KeyPair, PublicKey, SignatureError, SignedFields, decode_signature, json::Value, sha256_hex,
     vote,
 };
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,9 @@ pub struct SubmitRequest {
     pub assignment_id: u64,
     /// The assignment's nonce.
     pub nonce: Box<str>,
-    /// The signature over assignment, nonce and hash (P9).
-    pub signature: Box<str>,
+    /// The signature over assignment, nonce and hash (P9); absent where the request has one for all results (P20).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Box<str>>,
     /// The result, a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<JsonText>,
@@ -58,9 +60,18 @@ impl SubmitRequest {
     /// Signs the result (P9).
     #[must_use]
     pub fn signed(mut self, keys: &KeyPair) -> Self {
-        let signed = signed_bytes(self.assignment_id, &self.nonce, self.output_hash.as_deref());
-        self.signature = keys.sign(&signed).to_text().into();
+        self.signature = Some(keys.sign(&self.signed_bytes()).to_text().into());
         self
+    }
+
+    /// The bytes to sign (P9).
+    pub(crate) fn signed_bytes(&self) -> Vec<u8> {
+        self.signed_fields().to_bytes()
+    }
+
+    pub(crate) fn signed_fields(&self) -> SignedFields<'_> {
+        let Self { assignment_id, nonce, output_hash, .. } = self;
+        SignedFields { assignment_id: *assignment_id, nonce, output_hash: output_hash.as_deref() }
     }
 
     /// Parses the body. The digest of the result is that of the whole body (P8).
@@ -70,7 +81,7 @@ impl SubmitRequest {
     pub fn parse(body: &[u8]) -> Result<ParsedSubmission, Problem> {
         read(body, |fields| {
             let worker = PoolWorkerId(fields.id("worker_id"));
-            let mut result = parse_result(fields);
+            let mut result = parse_result(fields, None);
             result.result.digest = Sha256::digest(body).into();
             ParsedSubmission { worker, result }
         })
@@ -93,6 +104,16 @@ impl UnverifiedResult {
         self.result.assignment
     }
 
+    /// The bytes that its signature covers, or the data of its leaf in a batch (P9, P20).
+    pub(crate) fn signed_bytes(&self) -> Vec<u8> {
+        self.signed_fields().to_bytes()
+    }
+
+    pub(crate) fn signed_fields(&self) -> SignedFields<'_> {
+        let PoolResult { assignment, output_hash, .. } = &self.result;
+        SignedFields { assignment_id: assignment.0, nonce: &self.nonce, output_hash: output_hash.as_deref() }
+    }
+
     /// Checks the signature with the worker's key; `public_key` is the text of the key, as it was registered (P8, P9).
     ///
     /// This needs nothing but the key, so it happens before the one writer is asked, on as many cores as there are.
@@ -100,18 +121,18 @@ impl UnverifiedResult {
     /// # Errors
     /// The signature is not the worker's.
     pub fn verify(self, key: &PublicKey, public_key: Box<str>) -> Result<PoolResult, Refusal> {
-        let result = self.result;
-        let signature = decode_signature(&result.signature).map_err(|error| match error {
-            SignatureError::Encoding => Refusal::bad("Invalid signature encoding"),
-            SignatureError::Length => Refusal::bad("Invalid signature length"),
-        })?;
-        let signed = signed_bytes(result.assignment.0, &self.nonce, result.output_hash.as_deref());
-        if key.verify(&signed, &signature) {
-            Ok(PoolResult { public_key, ..result })
-        } else {
-            Err(Refusal::bad(SIGNATURE_INVALID))
-        }
+        check_signature(key, &self.signed_bytes(), &self.result.signature)?;
+        Ok(PoolResult { public_key, ..self.result })
     }
+}
+
+/// Checks a signature as it came (P8).
+pub(crate) fn check_signature(key: &PublicKey, signed: &[u8], signature: &str) -> Result<(), Refusal> {
+    let signature = decode_signature(signature).map_err(|error| match error {
+        SignatureError::Encoding => Refusal::bad("Invalid signature encoding"),
+        SignatureError::Length => Refusal::bad("Invalid signature length"),
+    })?;
+    if key.verify(signed, &signature) { Ok(()) } else { Err(Refusal::bad(SIGNATURE_INVALID)) }
 }
 
 /// Reads a worker's key as it was registered: any text (P3). The empty text counts as not configured.
@@ -127,8 +148,11 @@ pub fn read_worker_key(public_key: Option<&str>) -> Result<PublicKey, Refusal> {
     })
 }
 
-/// Parses a result; its digest is that of its own text.
-pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>) -> UnverifiedResult {
+/// Parses a result; its digest is that of its own text. With the signature of a batch it must have none of its own (P20).
+pub(crate) fn parse_result(
+    fields: &mut Shape<'_, '_, '_>,
+    batch_signature: Option<&str>,
+) -> UnverifiedResult {
     let output = fields.opt_object("output");
     let output_hash = fields.opt_text("output_hash", limit::OUTPUT_HASH_CHARS);
     let output_hash = output_hash.filter(|_| !planted(WireMutant::PoolOutputHashIgnored));
@@ -139,7 +163,7 @@ pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>) -> UnverifiedResult {
     let result = PoolResult {
         assignment,
         nonce: fence_of(&nonce),
-        signature: fields.text("signature", 0..=usize::MAX),
+        signature: parse_signature(fields, batch_signature),
         public_key: Box::default(),
         output: output.map(|output| output.text().into()),
         hash_matches: computed
@@ -154,8 +178,19 @@ pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>) -> UnverifiedResult {
         artifact_uri,
         metrics: fields.opt_object("metrics_json").map(|metrics| metrics.text().into()),
         digest: Sha256::digest(fields.text_of_all()).into(),
+        batch: None,
     };
     UnverifiedResult { nonce, result }
+}
+
+fn parse_signature(fields: &mut Shape<'_, '_, '_>, batch_signature: Option<&str>) -> Box<str> {
+    let Some(batch_signature) = batch_signature else {
+        return fields.text("signature", 0..=usize::MAX);
+    };
+    if fields.optional("signature").is_some() {
+        fields.blame("signature", "Input should be absent, because batch_signature covers the result");
+    }
+    batch_signature.into()
 }
 
 /// The fence of a nonce, if it is one that we could have given: another spelling of the same number is another text (P8).

@@ -1,9 +1,9 @@
-//! Requests of workers for assignments, and the responses (P6, P19).
+//! Requests of workers for assignments, and the responses (P6, P19, P20).
 
 use crate::{
-    JsonText, ReadError, SubmitRequest, SubmittedItem, limit,
+    JsonText, ReadError, SubmitRequest, SubmittedItem, UnverifiedBatch, UnverifiedResults, limit,
     shape::{Shape, read},
-    submission::{UnverifiedResult, parse_result},
+    submission::parse_result,
 };
 use muster_model::{PoolHandout, PoolWorkerId};
 use muster_problem::{Problem, WireMutant, planted};
@@ -60,8 +60,11 @@ impl PollRequest {
 pub struct WorkRequest {
     /// The worker that submits and asks.
     pub worker_id: u64,
-    /// Results, each signed by itself.
+    /// Results, each signed by itself unless all are signed at once.
     pub submit: Vec<SubmitRequest>,
+    /// One signature over all results (P20).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_signature: Option<Box<str>>,
     /// Maximum number of assignments.
     pub max: u32,
     /// Maximum time that the server waits for work.
@@ -78,7 +81,7 @@ pub struct ParsedWork {
     /// The worker that submits and asks.
     pub worker: PoolWorkerId,
     /// Results whose signatures nobody has checked.
-    pub results: Vec<UnverifiedResult>,
+    pub results: UnverifiedResults,
     /// Maximum number of assignments.
     pub max: u32,
     /// The assignments count as started.
@@ -95,18 +98,24 @@ impl WorkRequest {
     pub fn parse(body: &[u8]) -> Result<ParsedWork, Problem> {
         read(body, |fields| {
             let worker = fields.id("worker_id");
+            let batch_signature = fields.opt_text("batch_signature", usize::MAX);
             let results = fields.list("submit", 0..=limit::WORK_RESULTS, |item| {
                 if item.optional("worker_id").is_some() && item.id("worker_id") != worker {
                     item.blame("worker_id", "Input should be the worker_id of the call");
                 }
-                parse_result(item)
+                parse_result(item, batch_signature.as_deref())
             });
             let max = u32::try_from(fields.integer("max", 0..=limit::WORK_MAX)).unwrap_or_default();
             let max = max + u32::from(planted(WireMutant::PoolWorkMaxOffByOne));
             let (wait_ms, start) = (wait_ms(fields), fields.flag("start"));
             let waits = results.is_empty() && max > 0;
             let wait = if waits { Duration::from_millis(wait_ms) } else { Duration::ZERO };
-            ParsedWork { worker: PoolWorkerId(worker), results, max, start, wait }
+            let worker = PoolWorkerId(worker);
+            let results = match batch_signature {
+                Some(signature) => UnverifiedResults::Batch(UnverifiedBatch { worker, results, signature }),
+                None => UnverifiedResults::Single(results),
+            };
+            ParsedWork { worker, results, max, start, wait }
         })
     }
 }
@@ -305,8 +314,9 @@ mod tests {
         let busy =
             work(&format!(r#"{{"worker_id": 4, "submit": [{item}, {item}], "max": 0, "wait_ms": 9}}"#))
                 .unwrap();
-        assert_eq!((busy.results.len(), busy.wait), (2, Duration::ZERO));
-        assert_eq!(busy.results[0].result.digest, busy.results[1].result.digest);
+        assert_eq!(busy.wait, Duration::ZERO);
+        let [first, second] = busy.results.results() else { panic!("{busy:?}") };
+        assert_eq!(first.result.digest, second.result.digest);
         for (body, place) in [
             (r#"{"worker_id": 4, "submit": []}"#, "body.max: Field required"),
             (r#"{"worker_id": 4, "max": 1001}"#, "body.max: "),
@@ -360,7 +370,14 @@ mod tests {
         let poll = PollRequest { worker_id: 7, wait_ms: 20_000, start: true, resume: false };
         assert_eq!(to_bytes(&poll), br#"{"worker_id":7,"wait_ms":20000,"start":true}"#);
         assert_eq!(PollRequest::parse(&to_bytes(&poll)).unwrap(), poll);
-        let work = WorkRequest { worker_id: 7, submit: Vec::new(), max: 3, wait_ms: 9, start: true };
+        let work = WorkRequest {
+            worker_id: 7,
+            submit: Vec::new(),
+            batch_signature: None,
+            max: 3,
+            wait_ms: 9,
+            start: true,
+        };
         let parsed = WorkRequest::parse(&to_bytes(&work)).unwrap();
         assert_eq!((parsed.max, parsed.wait, parsed.start), (3, Duration::from_millis(9), true));
 

@@ -118,6 +118,12 @@ mutants! {
     TotalFramesLimit,
     /// An operator is told 410 of a worker that was removed, as the worker itself is (S6).
     RemovedSaidGoneToOperator,
+    /// The signature of a batch may cover leaves that lack their prefix (P20).
+    PoolLeafPrefixIgnored,
+    /// A result's place in its batch is that of the next one (P20).
+    PoolBatchIndexOffByOne,
+    /// One result of a batch is taken though the signature is invalid (P20).
+    PoolForgedBatchTakenOnce,
 }
 
 /// Reports whether a bug is switched on in this thread. Always `false` in a shipped binary.

@@ -121,6 +121,11 @@ impl Plain {
 
     fn call(&mut self, command: PoolCommand, call: Call, scene: &mut Scene) {
         let ticket = self.rig.ask(scene, command, None);
+        self.expect(&ticket, call, scene);
+    }
+
+    /// Waits for the response to a request.
+    fn expect(&mut self, ticket: &Ticket, call: Call, scene: &mut Scene) {
         self.calls.insert(ticket.exchange, call);
         self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
     }

@@ -3,7 +3,7 @@
 mod disk;
 
 use super::{
-    rig::{Content, Rig},
+    rig::{Content, Rig, key_of_text},
     wire,
 };
 use crate::{
@@ -15,13 +15,16 @@ use crate::{
 use disk::Disk;
 use muster_agent::Text;
 use muster_contract_pool::{Seen, WorkerSummary, refusal::is_identical};
-use muster_model::{AssignmentId, Millis, PoolCommand, PoolWorkerId, Rejection, Reply};
+use muster_model::{AssignmentId, Millis, PoolCommand, PoolResult, PoolWork, PoolWorkerId, Rejection, Reply};
 use muster_worker_kit::call::{self, understand_whole};
 use muster_workers::pool::{
-    core::{Action, Core, End, Outcome, Over, Settings, Trouble, Work},
-    wire::{Introduction, read_assignment, read_started, understand_submitted, write_poll, write_resume},
+    core::{Action, Core, End, Outcome, Over, Refusal, Settings, Trouble, Work},
+    wire::{
+        Introduction, read_assignment, read_started, understand_batch, understand_submitted, write_batch,
+        write_poll, write_resume,
+    },
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Actions of the worker itself, and messages from its surroundings.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +158,6 @@ impl Real {
 }
 
 /// The subject of a request, by the core's numbers.
-#[derive(Clone, Copy)]
 enum About {
     Register(u64),
     Key(u64),
@@ -163,6 +165,7 @@ enum About {
     Resume(u64),
     Poll(u64),
     Result { entry: u64, assignment: u64 },
+    Batch { entries: Vec<u64>, assignments: Vec<u64> },
 }
 
 /// A response as the worker's HTTP client understands it.
@@ -221,6 +224,7 @@ impl Real {
                 let said = PoolCommand::Poll { worker: id, owner, start: true, supply: true };
                 (About::Poll(number), said, write_poll(worker, wait))
             }
+            Action::SubmitBatch { worker, entries } => return self.send_batch(worker, entries, scene),
             Action::Submit(entry) => {
                 let Some(spooled) = self.disk.read(entry) else {
                     return broken("sent_before_durable", || format!("{}: {entry}", self.rig.name));
@@ -234,6 +238,34 @@ impl Real {
         let ticket = self.rig.ask_with(scene, said, &body);
         self.machine.plan(scene, patience(PATIENCE_MS, waits), Chore::GiveUp(ticket.exchange));
         self.life().calls.insert(ticket, about);
+        Ok(())
+    }
+
+    /// Submits results under one signature, by the key that the worker has now; a server of an older version refuses that.
+    fn send_batch(&mut self, worker: u64, entries: Vec<u64>, scene: &mut Scene) -> Verdict {
+        if scene.dice.chance(100) {
+            scene.count("batch refused by an older version");
+            let refusal = Refusal { status: 422, detail: "body.submit.0.signature: Field required".into() };
+            self.life().core.submitted_batch(&entries, Err(Trouble::Refused(refusal)), scene.now);
+            return Ok(());
+        }
+        let spooled: Option<Vec<_>> = entries.iter().map(|entry| self.disk.read(*entry)).collect();
+        let Some(spooled) = spooled else {
+            return broken("sent_before_durable", || format!("{}: {entries:?}", self.rig.name));
+        };
+        let public_key = Box::<str>::from(&*self.settings.key);
+        let signed = |result: &PoolResult| PoolResult { public_key: public_key.clone(), ..result.clone() };
+        let results = spooled.iter().map(|spooled| Arc::new(signed(&spooled.result))).collect();
+        let assignments = spooled.iter().map(|spooled| spooled.result.assignment.0).collect();
+        let bodies: Vec<&[u8]> = spooled.iter().map(|spooled| &*spooled.body).collect();
+        let key = key_of_text(&public_key).expect("a worker signs with a key of its own");
+        let body = write_batch(worker, &bodies, &key.pair).expect("a worker reads what it wrote");
+        scene.count("batch of muster's own worker");
+        let (worker, owner) = (PoolWorkerId(worker), self.rig.owner);
+        let work = PoolWork { worker, owner, results, max: 0, start: false, supply: false };
+        let ticket = self.rig.ask_with(scene, PoolCommand::Work(Box::new(work)), &body);
+        self.machine.plan(scene, PATIENCE_MS, Chore::GiveUp(ticket.exchange));
+        self.life().calls.insert(ticket, About::Batch { entries, assignments });
         Ok(())
     }
 
@@ -290,6 +322,9 @@ impl Real {
             }
             About::Result { entry, assignment } => {
                 core.submitted(entry, understand_submitted(assignment, body, is_identical), now);
+            }
+            About::Batch { entries, assignments } => {
+                core.submitted_batch(&entries, understand_batch(&assignments, body), now);
             }
         }
     }

@@ -208,6 +208,7 @@ pub(super) fn result(draft: Draft) -> Arc<PoolResult> {
         artifact_uri,
         metrics: None,
         digest: [0; 32],
+        batch: None,
     })
 }
 

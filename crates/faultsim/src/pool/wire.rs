@@ -9,7 +9,7 @@ use http::Response;
 use muster_contract_pool::{
     Assignment, AssignmentListWriter, HeartbeatRequest, KeyRequest, Moment, ParsedSubmission, PollAnswer,
     PollRequest, Refusal, RegisterRequest, Registered, Seen, SubmitRequest, Submitted, SubmittedItem,
-    UnverifiedResult, WorkAnswer, WorkRequest, Worker, WorkerList, WorkerSummary,
+    UnverifiedResult, UnverifiedResults, WorkAnswer, WorkRequest, Worker, WorkerList, WorkerSummary,
     refusal::{NO_ASSIGNMENT, is_identical, problem_of},
     to_bytes,
 };
@@ -49,8 +49,8 @@ pub(super) fn write(said: &PoolCommand, wait: Option<Millis>) -> Vec<u8> {
         PoolCommand::HandIn { worker, result, .. } => to_bytes(&submission(*worker, result)),
         PoolCommand::Work(work) => {
             let submit = work.results.iter().map(|result| submission(work.worker, result)).collect();
-            let (worker_id, start) = (work.worker.0, work.start);
-            to_bytes(&WorkRequest { worker_id, submit, max: work.max, wait_ms, start })
+            let (worker_id, start, batch_signature) = (work.worker.0, work.start, None);
+            to_bytes(&WorkRequest { worker_id, submit, batch_signature, max: work.max, wait_ms, start })
         }
         // `patron::wire` writes the requests of people.
         PoolCommand::Submit(_)
@@ -61,23 +61,45 @@ pub(super) fn write(said: &PoolCommand, wait: Option<Millis>) -> Vec<u8> {
     }
 }
 
+/// Writes the body of a request that submits results under one signature, with the key that they name (P20).
+pub(super) fn write_batch(work: &PoolWork) -> Vec<u8> {
+    let request = WorkRequest {
+        worker_id: work.worker.0,
+        submit: work.results.iter().map(|result| unsigned(work.worker, result)).collect(),
+        batch_signature: None,
+        max: work.max,
+        wait_ms: 0,
+        start: work.start,
+    };
+    let key = work.results.first().and_then(|result| key_of_text(&result.public_key));
+    to_bytes(&match key {
+        Some(key) => request.signed(&key.pair),
+        None => request,
+    })
+}
+
 /// A result, signed with the key that it names.
 fn submission(worker: PoolWorkerId, result: &PoolResult) -> SubmitRequest {
+    let request = unsigned(worker, result);
+    match key_of_text(&result.public_key) {
+        Some(key) => request.signed(&key.pair),
+        None => request,
+    }
+}
+
+/// A result without a signature.
+pub(super) fn unsigned(worker: PoolWorkerId, result: &PoolResult) -> SubmitRequest {
     let nonce = result.nonce.map_or_else(|| "no nonce of the server's".to_owned(), |nonce| nonce.to_string());
-    let request = SubmitRequest {
+    SubmitRequest {
         worker_id: Some(worker.0),
         assignment_id: result.assignment.0,
         nonce: nonce.into(),
-        signature: Box::default(),
+        signature: None,
         output: result.output.as_deref().map(Into::into),
         error_message: result.error.clone(),
         artifact_uri: result.artifact_uri.clone(),
         output_hash: result.output_hash.clone(),
         metrics_json: result.metrics.as_deref().map(Into::into),
-    };
-    match key_of_text(&result.public_key) {
-        Some(key) => request.signed(&key.pair),
-        None => request,
     }
 }
 
@@ -121,13 +143,12 @@ fn parse_body(said: &PoolCommand, body: &[u8]) -> Result<Parsed, Problem> {
         }
         PoolCommand::Work(work) => {
             let parsed = WorkRequest::parse(body)?;
-            let keys = work.results.iter().map(|result| &*result.public_key);
-            let results = parsed.results.into_iter().zip(keys).map(|(result, key)| verify(result, key));
+            let results = verify_all(parsed.results, work)?;
             let wait = wait_of(u64::try_from(parsed.wait.as_millis()).unwrap_or(u64::MAX));
             let command = PoolCommand::Work(Box::new(PoolWork {
                 worker: parsed.worker,
                 owner: work.owner,
-                results: results.collect::<Result<_, Refusal>>()?,
+                results,
                 max: parsed.max,
                 start: parsed.start,
                 supply: parsed.max > 0,
@@ -138,6 +159,20 @@ fn parse_body(said: &PoolCommand, body: &[u8]) -> Result<Parsed, Problem> {
     })
 }
 
+/// Checks the signatures of a call: one for each result, or one for all (P20).
+fn verify_all(results: UnverifiedResults, said: &PoolWork) -> Result<Vec<Arc<PoolResult>>, Refusal> {
+    let mut keys = said.results.iter().map(|result| &*result.public_key);
+    match results {
+        UnverifiedResults::Single(results) => {
+            results.into_iter().zip(keys).map(|(result, key)| verify(result, key)).collect()
+        }
+        UnverifiedResults::Batch(batch) => {
+            let key = keys.next().and_then(key_of_text).ok_or(Refusal::bad("a key that nobody made"))?;
+            batch.verify(&key.public, &key.text).into_iter().map(|verdict| verdict.map(Arc::new)).collect()
+        }
+    }
+}
+
 /// Checks a signature with the key that the server looked up: the sender's. Whether it is still the worker's is the
 /// engine's to say.
 fn verify(result: UnverifiedResult, public_key: &str) -> Result<Arc<PoolResult>, Refusal> {
@@ -145,11 +180,11 @@ fn verify(result: UnverifiedResult, public_key: &str) -> Result<Arc<PoolResult>,
     result.verify(&key.public, key.text.clone()).map(Arc::new)
 }
 
-/// True if a command means what was said; signature and digest exist on the wire only.
+/// True if a command means what was said; signature, place in a batch and digest exist on the wire only.
 fn agrees(said: &PoolCommand, parsed: &PoolCommand) -> bool {
     let same = |said: &PoolResult, parsed: &PoolResult| {
         let signature = said.signature.clone();
-        PoolResult { signature, digest: said.digest, ..parsed.clone() } == *said
+        PoolResult { signature, digest: said.digest, batch: None, ..parsed.clone() } == *said
     };
     match (said, parsed) {
         (

@@ -57,7 +57,7 @@ pub struct PoolResult {
     pub assignment: AssignmentId,
     /// `None`: a text that cannot be a nonce of ours.
     pub nonce: Option<Fence>,
-    /// As it came.
+    /// As it came; with `batch` it is the one over all results of the request.
     pub signature: Box<str>,
     /// The key that verified it.
     pub public_key: Box<str>,
@@ -76,6 +76,19 @@ pub struct PoolResult {
     pub metrics: Option<Box<str>>,
     /// SHA-256 of the body it came in (P8).
     pub digest: [u8; 32],
+    /// Its place among the results that one signature covers (P20); `None`: it has a signature of its own.
+    pub batch: Option<BatchPlace>,
+}
+
+/// The place of a result among those that its worker signed at once (P20).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchPlace {
+    /// Number of results.
+    pub count: u32,
+    /// The place of this one, from 0 on.
+    pub index: u32,
+    /// The hashes on the way from this result to the root of the Merkle tree.
+    pub path: Box<[[u8; 32]]>,
 }
 
 /// Results and a request for more work, in one call.

@@ -6,8 +6,9 @@ mod event;
 mod record;
 
 pub use command::{
-    PoolCancelReply, PoolCommand, PoolHandout, PoolJobDraft, PoolRegistration, PoolRejection, PoolReply,
-    PoolResult, PoolStatus, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork, PoolWorkReply,
+    BatchPlace, PoolCancelReply, PoolCommand, PoolHandout, PoolJobDraft, PoolRegistration, PoolRejection,
+    PoolReply, PoolResult, PoolStatus, PoolSubmission, PoolSubmissionReply, PoolTaken, PoolWork,
+    PoolWorkReply,
 };
 pub use demand::{Demand, Quality, Scale, Specs};
 pub use event::{PoolEvent, PoolGrant};

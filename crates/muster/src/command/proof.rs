@@ -1,12 +1,12 @@
 //! `muster canonical`: documents in their canonical form (P10). `muster receipt verify`: a result's proof, checked without
-//! asking anybody (P17).
+//! asking anybody (P17, P20).
 
 use crate::{
     failure::{Exit, Failure},
     output,
 };
 use clap::{Args, Subcommand};
-use muster_proof::{Receipt as Proof, canonical};
+use muster_proof::{Proof, Receipt as ProofReceipt, canonical};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, BufWriter, Read, Write},
@@ -141,9 +141,9 @@ impl Receipt {
     }
 }
 
-fn verify(file: &Path, key: Option<&str>) -> Result<Proof, String> {
+fn verify(file: &Path, key: Option<&str>) -> Result<ProofReceipt, String> {
     let text = read_receipt(file)?;
-    let receipt = Proof::parse(&text).map_err(|error| error.to_string())?;
+    let receipt = ProofReceipt::parse(&text).map_err(|error| error.to_string())?;
     receipt.check(key).map_err(|fault| fault.to_string())?;
     Ok(receipt)
 }
@@ -158,12 +158,16 @@ fn read_receipt(file: &Path) -> Result<Vec<u8>, String> {
     Ok(text)
 }
 
-fn tell(receipt: &Proof, is_key_known: bool) {
-    let Proof { assignment_id, job_id, worker_id, public_key, .. } = receipt;
+fn tell(receipt: &ProofReceipt, is_key_known: bool) {
+    let ProofReceipt { assignment_id, job_id, worker_id, public_key, .. } = receipt;
     let hash =
         receipt.output_hash.as_ref().map_or_else(|| "no output_hash".to_owned(), |hash| format!("{hash:?}"));
+    let place = match &receipt.proof {
+        Proof::Single(_) => String::new(),
+        Proof::Batch(batch) => format!(", result {} of {} in a batch", batch.index + 1, batch.count),
+    };
     output::line(&format!(
-        "verified: {public_key} signed {hash} for assignment {assignment_id} of job {job_id} (worker {worker_id})"
+        "verified: {public_key} signed {hash} for assignment {assignment_id} of job {job_id} (worker {worker_id}{place})"
     ));
     if !is_key_known {
         eprintln!("note: the receipt agrees with itself; whose key it is shows only with --key");

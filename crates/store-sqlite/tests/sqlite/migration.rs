@@ -3,7 +3,7 @@
 mod version_4;
 
 use crate::scene::{self, shell, tasks};
-use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, SessionId};
+use muster_model::{FarmRecord, FrameChange, PoolChange, PoolCounters, PoolJobId, SessionId};
 use muster_store::{
     Loaded, Store,
     conformance::scenes::{batch, job, night},
@@ -136,6 +136,37 @@ fn a_file_of_the_fourth_version_keeps_its_votes() {
     };
     store.begin_term().unwrap().writer.load(&mut take).unwrap();
     assert_eq!(votes, [(65, Some("declared".into()), None), (66, None, None), (67, None, None)]);
+    let new = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(new.path()).unwrap());
+    assert_eq!(schema(directory.path()), schema(new.path()));
+}
+
+/// P17, P20: a result that the version before stored keeps its own signature: it is in no batch.
+#[test]
+fn a_file_of_the_fifth_version_keeps_its_results() {
+    let directory = tempfile::tempdir().unwrap();
+    first_version(directory.path());
+    let file = shell(directory.path());
+    for migration in [
+        include_str!("../../migrations/0002_sessions.sql"),
+        include_str!("../../migrations/0003_pool.sql"),
+        include_str!("../../migrations/0004_schedules.sql"),
+        include_str!("../../migrations/0005_outcomes.sql"),
+        include_str!("../../migrations/0005_votes.sql"),
+    ] {
+        file.execute_batch(migration).unwrap();
+    }
+    file.execute_batch(
+        "PRAGMA user_version = 5;
+         INSERT INTO pool_jobs VALUES (1, 7, 0, 5, NULL, NULL, 0, 1, 1, NULL, NULL, NULL, '{}');
+         INSERT INTO pool_assignments (id, worker_id, owner_user_id, nonce, state, granted_at, finished_at,
+             body_sha256, signature, public_key) VALUES (65, 1, 8, zeroblob(16), 'COMPLETED', 1, 2, zeroblob(32), 's', 'k');",
+    )
+    .unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let rows = store.reader().assignments(PoolJobId(1)).unwrap();
+    let result = rows[0].result.as_deref().unwrap();
+    assert_eq!((&*result.signature, &result.batch), ("s", &None));
     let new = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(new.path()).unwrap());
     assert_eq!(schema(directory.path()), schema(new.path()));

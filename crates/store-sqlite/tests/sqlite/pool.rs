@@ -97,6 +97,7 @@ fn handed_in() -> AssignmentRecord {
         artifact_uri: None,
         metrics: None,
         digest: [1; 32],
+        batch: None,
     };
     AssignmentRecord {
         id,

@@ -140,7 +140,7 @@ fn a_result_is_written_before_what_keeps_it() {
     ]);
     assert_eq!(put.columns("+pool_assignments", [1, 4]), [[["2", "STARTED"]], [["4", "COMPLETED"]]]);
     let widths: Vec<usize> = put.0.iter().map(|(_, rows)| rows[0].len()).collect();
-    assert_eq!(widths, [18, 11]);
+    assert_eq!(widths, [19, 11]);
 }
 
 #[test]

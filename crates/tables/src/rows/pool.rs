@@ -90,6 +90,7 @@ table! {
         artifact_uri: Text("artifact_uri") short "CAST(NULL AS TEXT)" = result.as_ref().map(|it| &it.artifact_uri),
         metrics: Text("metrics_json") short "CAST(NULL AS TEXT)" = result.as_ref().map(|it| &it.metrics),
         output: Text("output") short "CAST(NULL AS TEXT)" = result.as_ref().map(|it| &it.output),
+        batch: Bytes("batch") short "CAST(NULL AS BYTEA)" = result.as_ref().map(|it| &it.batch),
     }
     row AssignmentRecord {
         id, worker, owner, fence, state, granted_at, timeout_at, ended_at, digest, output_hash, vote, result
@@ -116,6 +117,7 @@ table! {
                     artifact_uri,
                     metrics,
                     digest: digest.ok_or_else(|| missing("body_sha256"))?,
+                    batch,
                 }))
             }
         },
@@ -204,4 +206,4 @@ fn keeps_result(record: &AssignmentRecord) -> bool {
 }
 
 /// Number of columns of the result; they are the last ones.
-const RESULT_WIDTH: usize = 7;
+const RESULT_WIDTH: usize = 8;

@@ -188,6 +188,7 @@ impl Worker {
                 Action::Kill(work) => self.exchange.kill(work),
                 Action::Store(submission) => self.store(&submission),
                 Action::Submit(entry) => self.submit(entry),
+                Action::SubmitBatch { worker, entries } => self.submit_batch(worker, entries),
                 Action::Ack(entry) => {
                     if let Some(body) = self.bodies.remove(&entry) {
                         self.journal.ack(body.number);
@@ -255,6 +256,22 @@ impl Worker {
         let Some(Body { assignment, bytes, .. }) = self.bodies.get(&entry) else { return };
         let (assignment, bytes) = (*assignment, bytes.clone());
         self.call(entry, Core::submitted, async move |server| server.submit(assignment, bytes).await);
+    }
+
+    fn submit_batch(&self, worker: u64, entries: Vec<u64>) {
+        let body = |entry: &u64| self.bodies.get(entry).expect("a result stays until the core lets go of it");
+        let assignments: Vec<u64> = entries.iter().map(|entry| body(entry).assignment).collect();
+        let texts: Vec<&[u8]> = entries.iter().map(|entry| &*body(entry).bytes).collect();
+        let written = {
+            let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+            wire::write_batch(worker, &texts, keys.current())
+        };
+        let body = written.expect("the results were written or read by this worker");
+        let server = Arc::clone(&self.server);
+        let call = async move { server.submit_batch(&assignments, body).await };
+        self.exchange.spawn(call, move |worker, answer, now| {
+            worker.core.submitted_batch(&entries, answer, now);
+        });
     }
 
     /// Calls the server; `answered` tells the core its answer to the call with this number.

@@ -2,7 +2,7 @@
 
 use super::{
     Assignment, Secret,
-    core::{Started, Submitted, Trouble},
+    core::{Refusal, Started, Submitted, Trouble},
     wire::{self, Introduction, Token},
 };
 use muster_contract_pool::{
@@ -154,6 +154,16 @@ impl Server {
         let answer = self.caller.send(Manner::repeatable(PATIENCE_LONG), request).await?;
         let is_identical = is_identical(answer.status(), answer.headers());
         wire::understand_submitted(assignment, understand(answer).await, is_identical)
+    }
+
+    /// Submits results with one signature over all of them (P20).
+    pub(super) async fn submit_batch(
+        &self,
+        assignments: &[u64],
+        body: Vec<u8>,
+    ) -> Result<Vec<Result<Submitted, Refusal>>, Trouble> {
+        let answer = self.post(&["jobs", "work"], body, Manner::repeatable(PATIENCE_LONG)).await;
+        wire::understand_batch(assignments, answer)
     }
 
     async fn post(&self, path: &[&str], body: Vec<u8>, manner: Manner) -> Result<Vec<u8>, Trouble> {

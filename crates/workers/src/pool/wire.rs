@@ -6,7 +6,7 @@ use super::{
 };
 use muster_contract_pool::{
     self as contract, JsonText, PollAnswer, PollRequest, ReadError, RegisterRequest, SubmitRequest,
-    refusal::ALREADY_SUBMITTED, to_bytes,
+    SubmittedItem, WorkAnswer, WorkRequest, refusal::ALREADY_SUBMITTED, to_bytes,
 };
 use muster_model::Millis;
 use muster_proof::{KeyPair, sha256_hex};
@@ -92,6 +92,18 @@ fn write(submission: &Submission, keys: &KeyPair) -> Vec<u8> {
     to_bytes(&request.signed(keys))
 }
 
+/// Writes results that were written to disk into one request, with one signature over all of them (P20). A result without
+/// its own signature is always the same bytes, whatever else is in the request.
+///
+/// # Errors
+/// One of the texts is not a submission.
+pub fn write_batch(worker: u64, bodies: &[&[u8]], keys: &KeyPair) -> Result<Vec<u8>, ReadError> {
+    let submit = bodies.iter().map(|body| serde_json::from_slice(body)).collect::<Result<_, _>>()?;
+    let request =
+        WorkRequest { worker_id: worker, submit, batch_signature: None, max: 0, wait_ms: 0, start: false };
+    Ok(to_bytes(&request.signed(keys)))
+}
+
 /// Reads back a result that was written to disk.
 ///
 /// # Errors
@@ -173,6 +185,35 @@ pub fn understand_submitted(
         }
         Err(trouble) => Err(trouble),
     }
+}
+
+/// Understands the answer to a batch, one for each assignment in their order (P20).
+///
+/// # Errors
+/// No result was accepted, or that is unknown.
+pub fn understand_batch(
+    assignments: &[u64],
+    answer: Result<Vec<u8>, Trouble>,
+) -> Result<Vec<Result<Submitted, Refusal>>, Trouble> {
+    let WorkAnswer { submitted, .. } = read(&answer?, WorkAnswer::read)?;
+    let about = submitted.iter().map(|item| match item {
+        SubmittedItem::Taken(contract::Submitted { assignment_id, .. })
+        | SubmittedItem::Refused { assignment_id, .. } => *assignment_id,
+    });
+    // An answer about other assignments is not an answer.
+    if !about.eq(assignments.iter().copied()) {
+        return Err(Trouble::NoAnswer(None));
+    }
+    let understood = submitted.into_iter().map(|item| match item {
+        SubmittedItem::Taken(_) => Ok(Submitted::Now),
+        SubmittedItem::Refused { error, code: 409, identical: true, .. } if error == ALREADY_SUBMITTED => {
+            Ok(Submitted::Before)
+        }
+        SubmittedItem::Refused { error, code, .. } => {
+            Err(Refusal { status: code, detail: error.into_owned().into() })
+        }
+    });
+    Ok(understood.collect())
 }
 
 impl From<contract::Assignment> for Assignment {

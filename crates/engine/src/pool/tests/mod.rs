@@ -237,6 +237,7 @@ pub(super) fn result(handout: PoolHandout, hash: &str) -> PoolResult {
         artifact_uri: None,
         metrics: None,
         digest: [u8::try_from(hash.len()).expect("short"); 32],
+        batch: None,
     }
 }
 

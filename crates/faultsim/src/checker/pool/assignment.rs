@@ -1,6 +1,7 @@
-//! P5, P7, P8, invariant 9: an assignment has its own nonce, ends once and in time, and its result is its worker's.
+//! P5, P7, P8, P20, invariant 9: an assignment has its own nonce, ends once and in time, and its result is its worker's.
 
 use super::{Before, PoolBook, SLACK, Verdict, ensure, submitted};
+use muster_contract_pool::{Receipt, to_bytes};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, PoolJobRecord, PoolResult, PoolWorkerId,
     PoolWorkerStatus, Timestamp,
@@ -74,6 +75,7 @@ impl PoolBook {
         ensure(is_handed_in, "result_from_nowhere", || format!("{row:?}"))?;
         let is_signed = self.keys.get(&row.worker).is_some_and(|keys| keys.contains(public_key));
         ensure(is_signed, "foreign_key_taken", || format!("{row:?}"))?;
+        check_receipt(row, result)?;
         let Some(job) = self.rows.jobs.get(&row.id.job()) else {
             return Ok(());
         };
@@ -101,6 +103,18 @@ fn check_vote(row: &AssignmentRecord, job: &PoolJobRecord) -> Verdict {
     ensure(row.vote.as_deref() == computed.as_deref(), "vote_of_another_output", || {
         format!("{computed:?} is the vote of {row:?}")
     })
+}
+
+/// P20: a result of a batch has a receipt that verifies with the key of its worker.
+fn check_receipt(row: &AssignmentRecord, result: &PoolResult) -> Verdict {
+    if result.batch.is_none() || is_failed(row) {
+        return Ok(());
+    }
+    let checked = Receipt::of(row).map(|receipt| {
+        let parsed = muster_proof::Receipt::parse(&to_bytes(&receipt)).map_err(|error| error.to_string())?;
+        parsed.check(Some(&result.public_key)).map_err(|fault| fault.to_string())
+    });
+    ensure(checked == Some(Ok(())), "receipt_does_not_verify", || format!("{checked:?}: {row:?}"))
 }
 
 fn is_failure(result: &PoolResult) -> bool {

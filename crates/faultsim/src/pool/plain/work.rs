@@ -4,8 +4,9 @@ use super::{Call, Chore, Plain};
 use crate::{
     machine::{PATIENCE_MS, patience},
     pool::{
-        rig::{Content, Draft, Nature, key_named, result},
-        wire::Refused,
+        forgery::{Forgery, Signer, check_refused},
+        rig::{Content, Draft, Nature, key_named, key_of_text, result},
+        wire::{Refused, write_batch},
     },
     scene::Scene,
 };
@@ -93,18 +94,49 @@ impl Plain {
         }
     }
 
+    /// Submits a result, unless a call with it is under way: whoever gives up a batch asks for each of its results, and the
+    /// first of them may bring along the others.
     pub(super) fn hand_in(&mut self, id: AssignmentId, scene: &mut Scene) {
-        let result = self.works.get(&id).and_then(|work| work.result.clone());
+        let result = self.works.get(&id).filter(|_| !self.is_under_way(id));
+        let result = result.and_then(|work| work.result.clone());
         let (Some(worker), Some(result)) = (self.id, result) else {
             return;
         };
         let owner = self.rig.owner;
+        let batches = scene.plan.pool.as_ref().map_or(0, |plan| plan.batches);
+        if scene.dice.chance(batches) {
+            return self.hand_in_batch(worker, &result.public_key, scene);
+        }
         if scene.dice.chance(300) {
             let mut work = self.question(worker, true);
             (work.results, work.max) = (vec![result], work.max + 1);
             return self.call(PoolCommand::Work(Box::new(work)), Call::Work(vec![id]), scene);
         }
         self.call(PoolCommand::HandIn { worker, owner, result }, Call::Result(id), scene);
+    }
+
+    /// Submits all that is done, signed with this key and not under way, under one signature (P20).
+    fn hand_in_batch(&mut self, worker: PoolWorkerId, public_key: &str, scene: &mut Scene) {
+        let is_in_it = |result: &Arc<PoolResult>| {
+            *result.public_key == *public_key && !self.is_under_way(result.assignment)
+        };
+        let done = self.works.values().filter_map(|work| work.result.clone());
+        let results: Vec<Arc<PoolResult>> = done.filter(is_in_it).collect();
+        let ids = results.iter().map(|result| result.assignment).collect();
+        scene.count(if results.len() > 1 { "batch of results" } else { "batch of one result" });
+        let question = self.question(worker, true);
+        let work = PoolWork { max: question.max + 1, results, ..question };
+        let body = write_batch(&work);
+        let ticket = self.rig.ask_with(scene, PoolCommand::Work(Box::new(work)), &body);
+        self.expect(&ticket, Call::Work(ids), scene);
+    }
+
+    fn is_under_way(&self, id: AssignmentId) -> bool {
+        self.calls.values().any(|call| match call {
+            Call::Result(result) => *result == id,
+            Call::Work(results) => results.contains(&id),
+            Call::Enrol | Call::Resume | Call::Key | Call::Else => false,
+        })
     }
 
     /// A result was accepted or refused. One that is wrong in itself is made again.
@@ -171,6 +203,7 @@ impl Plain {
         };
         match self.rig.nature {
             Nature::Replaying => self.replay(worker, scene),
+            Nature::Forging if scene.dice.chance(300) => self.forge_batch(worker, scene),
             Nature::Forging if scene.dice.chance(500) => self.hand_in_anothers(worker, scene),
             Nature::Forging => self.speak_for_another(scene),
             _ if scene.dice.chance(300) => self.change_key(scene),
@@ -222,6 +255,22 @@ impl Plain {
         scene.count("result for another's assignment");
         let owner = self.rig.owner;
         self.call(PoolCommand::HandIn { worker, owner, result }, Call::Else, scene);
+    }
+
+    /// Submits true results under a signature that does not cover them (P20).
+    fn forge_batch(&self, worker: PoolWorkerId, scene: &mut Scene) {
+        let last = scene.overheard.len().saturating_sub(LATELY);
+        let public_key = self.rig.key(self.key);
+        let done = |handout: &PoolHandout| {
+            let PoolHandout { assignment, fence, .. } = *handout;
+            let (content, public_key) = (Content::truth(assignment.job()), public_key.clone());
+            result(Draft { assignment, nonce: Some(fence), public_key, content, error: None })
+        };
+        let results: Vec<Arc<PoolResult>> = scene.overheard[last..].iter().map(done).collect();
+        let key = key_of_text(&public_key).filter(|_| !results.is_empty());
+        if let (Some(key), Some(forgery)) = (key, scene.dice.pick(&Forgery::ALL).copied()) {
+            check_refused(forgery, &Signer { worker, key: &key }, &results, scene);
+        }
     }
 
     /// Shows that another owner's worker lives, and asks for what it has.

@@ -1,4 +1,4 @@
-//! Workers ask for work and submit results (P6, P7, P19).
+//! Workers ask for work and submit results (P6, P7, P19, P20).
 
 use super::{ask, key_of, ready, refuse, refuse_result};
 use crate::{
@@ -13,13 +13,14 @@ use axum::{
 };
 use muster_contract_pool::{
     ParsedSubmission, ParsedWork, PollAnswer, PollRequest, Refusal, SubmitRequest, Submitted, SubmittedItem,
-    UnverifiedResult, WorkAnswer, WorkRequest, refusal::NO_ASSIGNMENT,
+    UnverifiedResult, UnverifiedResults, WorkAnswer, WorkRequest, refusal::NO_ASSIGNMENT,
 };
 use muster_http::{BodyBytes, HttpState, Owner, Place, Problem};
 use muster_model::{
-    PoolRejection, PoolResult, PoolTaken, PoolWork, PoolWorkReply, UserId,
+    PoolRejection, PoolResult, PoolTaken, PoolWork, PoolWorkReply,
     ask::pool::{HandIn, Poll, Resume},
 };
+use muster_proof::PublicKey;
 use std::{sync::Arc, time::Duration};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -91,8 +92,9 @@ async fn submit(
 
 /// Takes results and gives more work.
 ///
-/// Every result is judged as by `POST /jobs/submit`, each for itself: what is wrong with one does not touch the others. With
-/// results in it the call is answered at once; without, it waits for work as a poll does.
+/// Every result is judged as by `POST /jobs/submit`, each for itself: what is wrong with one does not touch the others. One
+/// `batch_signature` may stand for the signatures of all results; if it is invalid, every result is refused. With results in
+/// it the call is answered at once; without, it waits for work as a poll does.
 #[utoipa::path(
     post, path = "/jobs/work", operation_id = "pool_work", tag = "pool workers",
     security(("user" = [])),
@@ -112,10 +114,12 @@ async fn work(
     body: LargeBody,
 ) -> Result<Response, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
-    let mut work = apart(length, move || WorkRequest::parse(&bytes)).await??;
+    let work = apart(length, move || WorkRequest::parse(&bytes)).await??;
     let public_key = key_of(&http, work.worker, owner.id).await?;
-    let checked = verify_all(std::mem::take(&mut work.results), public_key, &keys).await?;
-    let call = WorkCall::new(work, owner.id, checked);
+    let ParsedWork { worker, results, max, start, wait } = work;
+    let checked = verify_all(results, public_key, &keys).await?;
+    let asked = PoolWork { worker, owner: owner.id, results: Vec::new(), max, start, supply: max > 0 };
+    let call = WorkCall::new(asked, wait, checked);
     place.wait_apart(call.wait)?;
     ready(&http)?;
     let PoolWorkReply { results, assignments } = call.ask(&http).await?;
@@ -139,10 +143,9 @@ struct CheckedResult {
 }
 
 impl WorkCall {
-    fn new(parsed: ParsedWork, owner: UserId, checked: Vec<CheckedResult>) -> Self {
-        let ParsedWork { worker, max, start, wait, .. } = parsed;
+    fn new(work: PoolWork, wait: Duration, checked: Vec<CheckedResult>) -> Self {
         let results = checked.iter().filter_map(|one| one.verdict.as_ref().ok()).cloned().collect();
-        Self { work: PoolWork { worker, owner, results, max, start, supply: max > 0 }, wait, checked }
+        Self { work: PoolWork { results, ..work }, wait, checked }
     }
 
     async fn ask(&self, http: &HttpState) -> Result<PoolWorkReply, Problem> {
@@ -167,18 +170,35 @@ impl WorkCall {
     }
 }
 
-/// Checks signatures on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
+/// Checks the signatures of a call: one for all results (P20), or one for each.
 async fn verify_all(
-    results: Vec<UnverifiedResult>,
+    results: UnverifiedResults,
     public_key: Option<Box<str>>,
     keys: &WorkerKeys,
 ) -> Result<Vec<CheckedResult>, Problem> {
     let (key, text) = (keys.read(public_key.as_deref()), public_key.unwrap_or_default());
-    let verify = move |result: UnverifiedResult| {
-        let assignment_id = result.assignment().0;
-        let verdict = key.clone().and_then(|key| result.verify(&key, text.clone()));
-        CheckedResult { assignment_id, verdict: verdict.map(Arc::new) }
+    let assignments: Vec<u64> = results.results().iter().map(|result| result.assignment().0).collect();
+    let verdicts = match (key, results) {
+        (Err(refusal), _) => vec![Err(refusal); assignments.len()],
+        (Ok(key), UnverifiedResults::Single(results)) => verify_each(results, key, text).await?,
+        (Ok(key), UnverifiedResults::Batch(batch)) => {
+            apart(assignments.len() * LEAF_BYTES, move || batch.verify(&key, &text)).await?
+        }
     };
+    let checked = assignments
+        .into_iter()
+        .zip(verdicts)
+        .map(|(assignment_id, verdict)| CheckedResult { assignment_id, verdict: verdict.map(Arc::new) });
+    Ok(checked.collect())
+}
+
+/// Checks signatures on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
+async fn verify_each(
+    results: Vec<UnverifiedResult>,
+    key: Arc<PublicKey>,
+    public_key: Box<str>,
+) -> Result<Vec<Result<PoolResult, Refusal>>, Problem> {
+    let verify = move |result: UnverifiedResult| result.verify(&key, public_key.clone());
     if results.len() <= FEW_RESULTS {
         return Ok(results.into_iter().map(verify).collect());
     }
@@ -189,15 +209,17 @@ async fn verify_all(
     while results.len() > 0 {
         let share: Vec<UnverifiedResult> = results.by_ref().take(each).collect();
         let verify = verify.clone();
-        let checked = move || share.into_iter().map(verify).collect::<Vec<CheckedResult>>();
-        shares.push(tokio::task::spawn_blocking(checked));
+        let verdicts = move || share.into_iter().map(verify).collect::<Vec<_>>();
+        shares.push(tokio::task::spawn_blocking(verdicts));
     }
-    let mut checked = Vec::new();
+    let mut verdicts = Vec::new();
     for share in shares {
-        checked.extend(share.await.map_err(|error| Problem::internal(&error))?);
+        verdicts.extend(share.await.map_err(|error| Problem::internal(&error))?);
     }
-    Ok(checked)
+    Ok(verdicts)
 }
 
+/// Approximate number of bytes that are hashed for a result in a batch: its leaf, and a node above it.
+const LEAF_BYTES: usize = 256;
 /// Checked in less than half a millisecond.
 const FEW_RESULTS: usize = 8;

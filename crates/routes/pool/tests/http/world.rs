@@ -14,7 +14,7 @@ use muster_model::{
         devices::Heartbeat,
     },
 };
-use muster_proof::{KeyPair, signed_bytes};
+use muster_proof::{KeyPair, MerkleTree, batch_bytes, leaf_hash, signed_bytes};
 use muster_store::MemoryStore;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -193,6 +193,18 @@ impl Worker<'_> {
         let signed = signed_bytes(id, body["nonce"].as_str().unwrap(), body["output_hash"].as_str());
         body["signature"] = self.pair.sign(&signed).to_text().into();
         body
+    }
+
+    /// A call that submits results without signatures of their own, with one signature over all of them (P20).
+    pub(crate) fn batch(&self, mut results: Vec<Value>) -> Value {
+        let leaf = |result: &Value| {
+            let (id, nonce) = (result["assignment_id"].as_u64().unwrap(), result["nonce"].as_str().unwrap());
+            leaf_hash(&signed_bytes(id, nonce, result["output_hash"].as_str()))
+        };
+        let root = MerkleTree::new(results.iter().map(leaf)).root();
+        let signature = self.pair.sign(&batch_bytes(results.len() as u64, &root, self.id)).to_text();
+        results.iter_mut().for_each(|result| drop(result.as_object_mut().unwrap().remove("signature")));
+        json!({"worker_id": self.id, "submit": results, "batch_signature": signature, "max": 0})
     }
 
     pub(crate) async fn submit(&self, assignment: &Value, more: Value) -> Answer {

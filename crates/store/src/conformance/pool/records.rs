@@ -9,9 +9,9 @@ use crate::{
     },
 };
 use muster_model::{
-    AssignmentRecord, AssignmentState, Demand, Key, Millis, PoolChange, PoolCounters, PoolEndRecord,
-    PoolJobDraft, PoolJobId, PoolJobRecord, PoolJobStatus, PoolResult, PoolWorkerId, PoolWorkerRecord,
-    PoolWorkerStatus, Specs, Timestamp, UserId,
+    AssignmentRecord, AssignmentState, BatchPlace, Demand, Key, Millis, PoolChange, PoolCounters,
+    PoolEndRecord, PoolJobDraft, PoolJobId, PoolJobRecord, PoolJobStatus, PoolResult, PoolWorkerId,
+    PoolWorkerRecord, PoolWorkerStatus, Specs, Timestamp, UserId,
 };
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ fn assignments_are_read_as_written(desk: &mut Desk) {
     assert_eq!(read_assignments(desk.reader().as_ref(), 4), [assignment(4, 63)]);
 }
 
-/// P17: all that a receipt needs is kept with the result: key, signature, hash, nonce.
+/// P17, P20: all that a receipt needs is kept with the result: key, signature, hash, nonce, place in a batch.
 fn results_are_read_as_written(desk: &mut Desk) {
     let plain = PoolResult::clone(done(1, 1).result.as_ref().expect("it has a result"));
     let failed = PoolResult {
@@ -134,7 +134,9 @@ fn results_are_read_as_written(desk: &mut Desk) {
         ..plain
     };
     let failed = AssignmentRecord { state: AssignmentState::Failed, ..with(assignment(1, 2), failed) };
-    let third = done(1, 3).result.map(|result| PoolResult { hash_matches: Some(true), ..(*result).clone() });
+    let batch = Some(BatchPlace { count: 1000, index: 999, path: [[7; 32], [0; 32]].into() });
+    let third =
+        done(1, 3).result.map(|result| PoolResult { hash_matches: Some(true), batch, ..(*result).clone() });
     let third = AssignmentRecord { result: third.map(Arc::new), ..done(1, 3) };
     let all = [done(1, 1), failed, third];
     desk.commit(all.clone().map(changed));

@@ -97,6 +97,7 @@ pub(crate) fn done(job: u64, n: u8) -> AssignmentRecord {
         artifact_uri: None,
         metrics: None,
         digest: [n; 32],
+        batch: None,
     };
     AssignmentRecord {
         state: AssignmentState::Completed,

@@ -67,6 +67,14 @@ pub enum Action {
     Store(Submission),
     /// Submit the bytes of this entry as they are on disk and say [`super::Core::submitted`] (P7).
     Submit(u64),
+    /// Submit the results of these entries with one signature over all of them, and say
+    /// [`super::Core::submitted_batch`] (P20).
+    SubmitBatch {
+        /// Whose.
+        worker: u64,
+        /// The entries, in this order.
+        entries: Vec<u64>,
+    },
     /// This entry has done its service.
     Ack(u64),
     /// The server will never take this entry: keep it apart, for people.

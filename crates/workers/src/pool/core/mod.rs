@@ -73,6 +73,8 @@ pub struct Core {
     /// Started at the server, found here by a resume, and without a slot yet.
     waiting: VecDeque<Waiting>,
     outbox: Outbox,
+    /// Results leave one by one until then: the server refused a batch (P20).
+    batches_at: Timestamp,
     done: Done,
     /// True if the spool takes what it is given.
     can_store: bool,
@@ -120,6 +122,7 @@ impl Core {
             waiting: VecDeque::new(),
             last_number: spooled.len() as u64,
             outbox: Outbox::found(spooled),
+            batches_at: now,
             done: Done::default(),
             can_store: true,
             unable: None,

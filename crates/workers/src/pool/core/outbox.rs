@@ -5,7 +5,8 @@ use super::{
     access::{Ask, Sent},
     is_final,
 };
-use muster_model::Timestamp;
+use muster_contract_pool::refusal::ALREADY_SUBMITTED;
+use muster_model::{Millis, Timestamp};
 use muster_worker_kit::Text;
 use std::collections::BTreeMap;
 
@@ -26,13 +27,69 @@ pub(super) struct Entry {
     doubt: Option<Refusal>,
     /// Left by an earlier life.
     is_found: bool,
+    /// Forms in which the server may have accepted it: it recognises a repeat by its bytes (P8).
+    sent_as: Vec<Form>,
+    /// The form in which it left last.
+    form: Form,
+    /// The one form in which it may leave, if the server rules out the other.
+    only: Option<Form>,
     ask: Ask,
+}
+
+/// The form in which a result leaves. Its bytes differ: in a batch it has no signature of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As it is on disk (P7).
+    Single,
+    /// With others under one signature (P20).
+    Batch,
 }
 
 impl Entry {
     fn new(worker: u64, assignment: u64, nonce: Text, error: Option<Text>) -> Self {
-        let ask = Ask::default();
-        Self { worker, assignment, nonce, error, is_durable: false, doubt: None, is_found: false, ask }
+        Self {
+            worker,
+            assignment,
+            nonce,
+            error,
+            is_durable: false,
+            doubt: None,
+            is_found: false,
+            sent_as: Vec::new(),
+            form: Form::Single,
+            only: None,
+            ask: Ask::default(),
+        }
+    }
+
+    fn leave_as(&mut self, form: Form, sent: Sent) {
+        self.ask.leave(sent);
+        self.form = form;
+        if !self.sent_as.contains(&form) {
+            self.sent_as.push(form);
+        }
+    }
+
+    /// Notes that the server has another result than the form that left last. Returns true if it may have accepted the
+    /// other form, which leaves next.
+    fn try_other_form(&mut self, now: Timestamp) -> bool {
+        self.sent_as.retain(|sent| *sent != self.form);
+        let other = self.sent_as.first().copied();
+        if other.is_some() {
+            self.only = other;
+            self.ask.again_at(now);
+        }
+        other.is_some()
+    }
+
+    /// Sends it by itself from now on. Returns false if it left alone already, or must leave in a batch.
+    fn leave_batches(&mut self, now: Timestamp) -> bool {
+        let may_leave = self.form == Form::Batch && self.only.is_none();
+        if may_leave {
+            self.only = Some(Form::Single);
+            self.ask.again_at(now);
+        }
+        may_leave
     }
 }
 
@@ -41,7 +98,7 @@ impl Outbox {
         let entry = |Spooled { worker, assignment, nonce, is_error }| {
             let error = is_error.then(|| "it failed in an earlier life of the worker".into());
             let entry = Entry::new(worker, assignment, nonce, error);
-            Entry { is_durable: true, is_found: true, ..entry }
+            Entry { is_durable: true, is_found: true, sent_as: vec![Form::Single, Form::Batch], ..entry }
         };
         Self((1..).zip(spooled.into_iter().map(entry)).collect())
     }
@@ -83,9 +140,8 @@ impl Outbox {
         }
     }
 
-    /// The calls for a result.
-    pub(super) fn ask(&mut self, number: u64) -> Option<&mut Ask> {
-        self.0.get_mut(&number).map(|entry| &mut entry.ask)
+    fn get(&mut self, number: u64) -> Option<&mut Entry> {
+        self.0.get_mut(&number)
     }
 
     /// Takes a result out that was answered for good.
@@ -112,10 +168,33 @@ impl Outbox {
         self.ready().filter(|_| has_room).map(|(_, at)| at).min()
     }
 
-    /// Chooses what leaves now, the oldest first.
-    pub(super) fn choose(&self, now: Timestamp) -> Vec<u64> {
-        let due = self.ready().filter(|(_, at)| *at <= now).map(|(number, _)| number);
-        due.take(AT_ONCE_MAX.saturating_sub(self.in_flight())).collect()
+    /// Chooses what leaves now, the oldest first: several together, unless the server takes no batches. A batch brings along
+    /// what would leave a little later, so that results share a request again after an outage.
+    fn choose(&self, takes_batches: bool, now: Timestamp) -> Departure {
+        let mut ready: Vec<(u64, Timestamp)> = self.ready().collect();
+        ready.sort_unstable_by_key(|(number, at)| (*at > now, *number));
+        let due = ready.iter().filter(|(_, at)| *at <= now).count();
+        ready.truncate(AT_ONCE_MAX.saturating_sub(self.in_flight()));
+        let (mut departure, mut together) = (Departure::default(), Vec::new());
+        for (place, (number, _)) in ready.into_iter().enumerate() {
+            match self.0[&number].only {
+                None if takes_batches && (place < due || !together.is_empty()) => together.push(number),
+                _ if place >= due => {}
+                // A refusal of the request is about this result then.
+                Some(Form::Batch) => departure.batches.push(vec![number]),
+                Some(Form::Single) | None => departure.single.push(number),
+            }
+        }
+        together.sort_unstable();
+        match &together[..] {
+            [] => {}
+            [one] if self.0[one].form == Form::Single => {
+                departure.single.push(*one);
+                departure.single.sort_unstable();
+            }
+            _ => departure.batches.push(together),
+        }
+        departure
     }
 
     /// Results on disk that are not on their way, and when each may leave.
@@ -127,6 +206,15 @@ impl Outbox {
     fn in_flight(&self) -> usize {
         self.0.values().filter(|entry| entry.ask.is_on_its_way()).count()
     }
+}
+
+/// Results that leave now, by their entries.
+#[derive(Default)]
+struct Departure {
+    /// Each batch under one signature.
+    batches: Vec<Vec<u64>>,
+    /// Each by itself.
+    single: Vec<u64>,
 }
 
 /// Meaning of a refused result.
@@ -142,35 +230,86 @@ enum Verdict {
 impl Core {
     /// A result was answered, or was not.
     pub fn submitted(&mut self, entry: u64, answer: Result<Submitted, Trouble>, now: Timestamp) {
-        let Some(ask) = self.outbox.ask(entry) else { return self.settle(now) };
-        let Some(sent) = ask.abandon() else { return self.settle(now) };
+        self.answered(entry, answer, now);
+        self.settle(now);
+    }
+
+    /// Results that left together were answered, each for itself and in the order they left, or were not (P20).
+    pub fn submitted_batch(
+        &mut self,
+        entries: &[u64],
+        answer: Result<Vec<Result<Submitted, Refusal>>, Trouble>,
+        now: Timestamp,
+    ) {
+        match answer {
+            Ok(answers) => {
+                for (entry, answer) in entries.iter().zip(answers) {
+                    self.answered(*entry, answer.map_err(Trouble::Refused), now);
+                }
+            }
+            Err(Trouble::Refused(refusal)) if !is_final(&refusal) && refusal.status != 409 => {
+                self.do_without_batches(entries, refusal, now);
+            }
+            Err(trouble) => {
+                for entry in entries {
+                    self.answered(*entry, Err(trouble.clone()), now);
+                }
+            }
+        }
+        self.settle(now);
+    }
+
+    /// The server refuses the request as a whole: it is of an older version, or something about the batch does not fit.
+    fn do_without_batches(&mut self, entries: &[u64], refusal: Refusal, now: Timestamp) {
+        for number in entries {
+            let Some(entry) = self.outbox.get(*number) else { continue };
+            if entry.ask.abandon().is_none() || entry.leave_batches(now) {
+                continue;
+            }
+            if UNOFFERED.contains(&refusal.status) {
+                // It was tried by itself before, and the server has a result that is not the same bytes.
+                self.set_aside(*number, Refusal { status: 409, detail: ALREADY_SUBMITTED.into() });
+            } else {
+                entry.ask.put_off(None, now);
+            }
+        }
+        self.batches_at = now + BATCHES_AGAIN;
+        self.note(Note::Refused(refusal));
+    }
+
+    fn answered(&mut self, number: u64, answer: Result<Submitted, Trouble>, now: Timestamp) {
+        let Some(entry) = self.outbox.get(number) else { return };
+        let Some(sent) = entry.ask.abandon() else { return };
         match answer {
             Ok(how) => {
                 self.heard();
-                self.taken(entry, how);
+                self.taken(number, how);
             }
             Err(Trouble::Unauthorized) => self.turned_away(sent, now),
             Err(Trouble::NoAnswer(asked)) => {
-                ask.put_off(asked, now);
+                entry.ask.put_off(asked, now);
                 self.unheard();
             }
             // The result stays on disk: it is the worker that is in question.
             Err(Trouble::Refused(refusal)) if is_final(&refusal) => self.refuse(Over::Refused(refusal), now),
             Err(Trouble::Refused(refusal)) => match verdict(refusal) {
                 Verdict::Later(refusal) => {
-                    ask.put_off(None, now);
+                    entry.ask.put_off(None, now);
                     self.note(Note::Refused(refusal));
                 }
-                Verdict::Never(refusal) => self.set_aside(entry, refusal),
+                Verdict::Never(refusal)
+                    if &*refusal.detail == ALREADY_SUBMITTED && entry.try_other_form(now) => {}
+                Verdict::Never(refusal) => self.set_aside(number, refusal),
                 // The server got the key meanwhile.
-                Verdict::Doubt(_) if self.link.has_key_since(sent) => ask.put_off(None, now),
+                Verdict::Doubt(_) if self.link.has_key_since(sent) => entry.ask.put_off(None, now),
+                // The signature of the batch may be in question, not that of the result.
+                Verdict::Doubt(_) if entry.leave_batches(now) => {}
                 Verdict::Doubt(refusal) => {
-                    self.outbox.doubt(entry, refusal);
+                    self.outbox.doubt(number, refusal);
                     self.look_again();
                 }
             },
         }
-        self.settle(now);
     }
 
     pub(super) fn submit_at(&self) -> Option<Timestamp> {
@@ -181,12 +320,24 @@ impl Core {
         if self.submit_at().is_none_or(|at| now < at) {
             return;
         }
-        for entry in self.outbox.choose(now) {
-            if let Some(ask) = self.outbox.ask(entry) {
-                ask.leave(Sent { number: entry, at: now, generation: self.access.generation() });
-                self.actions.push_back(Action::Submit(entry));
-            }
+        let Departure { batches, single } = self.outbox.choose(self.batches_at <= now, now);
+        for number in single {
+            self.depart(number, Form::Single, now);
+            self.actions.push_back(Action::Submit(number));
         }
+        for entries in batches {
+            // All results on disk are of one worker.
+            let worker = entries.iter().filter_map(|number| self.depart(*number, Form::Batch, now)).last();
+            self.actions.extend(worker.map(|worker| Action::SubmitBatch { worker, entries }));
+        }
+    }
+
+    /// Notes that a result leaves; returns its worker.
+    fn depart(&mut self, number: u64, form: Form, now: Timestamp) -> Option<u64> {
+        let sent = Sent { number, at: now, generation: self.access.generation() };
+        let entry = self.outbox.get(number)?;
+        entry.leave_as(form, sent);
+        Some(entry.worker)
     }
 
     fn taken(&mut self, number: u64, how: Submitted) {
@@ -232,13 +383,17 @@ fn verdict(refusal: Refusal) -> Verdict {
     }
 }
 
+/// Pause after a server refused a batch as a whole: it may be replaced by a newer version.
+const BATCHES_AGAIN: Millis = Millis(60_000);
+/// Statuses that say that the server has no batches, or none of this length.
+const UNOFFERED: [u16; 4] = [404, 405, 413, 422];
 /// Results that are on their way at once.
 const AT_ONCE_MAX: usize = 16;
 /// Refusals that say that the server will never take a result (P8, P11, P15).
 const NEVER: [(u16, &str); 6] = [
     (404, "Assignment not found"),
     (400, "Invalid nonce"),
-    (409, "Assignment already submitted"),
+    (409, ALREADY_SUBMITTED),
     (409, "Assignment is not in a submittable state"),
     (400, "Output required"),
     (400, "Output hash mismatch"),

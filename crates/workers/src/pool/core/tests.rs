@@ -236,11 +236,10 @@ fn a_new_life_goes_on_where_the_last_one_ended() {
         "
         0s   start slots=2 spooled=64,128    -> login
         0s   admitted                        -> list
-        0s   listed W=K                      -> submit 64; submit 128
-        1s   submitted 64                    -> ack 64; taken 64
-        1s   submitted 128 silent            -> away
-        1.5s wait                            -> submit 128
-        2s   submitted 128 before            -> back; ack 128; taken before 128; resume
+        0s   listed W=K                      -> submit-batch 64,128
+        1s   submitted-batch 64,128 silent   -> away
+        1.5s wait                            -> submit-batch 64,128
+        2s   submitted-batch 64,128 now; before -> back; ack 64; taken 64; ack 128; taken before 128; resume
         3s   resumed 64,128,192,256,320      -> begin 192; begin 256; resumed 3
         4s   ended 256 badly no such file    -> store 256 error no such file; begin 320
         4s   stored 256                      -> submit 256
@@ -458,9 +457,19 @@ fn each_answer_to_a_submission_has_its_meaning() {
         check(&script);
     };
     after("", "ack 64; taken 64; resume");
+    // An earlier life may have submitted it in a batch, where its bytes are others.
+    let already = "409 Assignment already submitted";
+    let in_batch = format!("submit-batch 64\n 0s submitted-batch 64 {already}; -> ");
+    after(already, &format!("{in_batch}aside 64 {already}; resume"));
+    after(already, "submit-batch 64\n 0s submitted-batch 64 before; -> ack 64; taken before 64; resume");
+    // A server without batches cannot have accepted it in one.
+    let unoffered = "submit-batch 64\n 0s submitted-batch 64 422 Field required -> ";
+    after(already, &format!("{unoffered}aside 64 {already}; refused 422; resume"));
+    // This says nothing about batches.
+    let elsewhere = "submit-batch 64\n 0s submitted-batch 64 451 not here -> refused 451";
+    after(already, &format!("{elsewhere}\n 0.5s wait -> submit-batch 64"));
     after("before", "ack 64; taken before 64; resume");
     for never in [
-        "409 Assignment already submitted",
         "409 Assignment is not in a submittable state",
         "404 Assignment not found",
         "400 Invalid nonce",
@@ -507,7 +516,8 @@ fn results_wait_for_the_key() {
         "
         0s    start spooled=64,128 next=N
         0s    admitted
-        0s    listed W=K                                            -> submit 64; submit 128
+        0s    listed W=K                                            -> submit-batch 64,128
+        0s    submitted-batch 64,128 422 Field required             -> refused 422; submit 64; submit 128
         1s    submitted 64 400 Worker public key is not configured  -> list
         1s    listed W=none                                         -> give-key 7 K
         2s    key-given                                             -> submit 64
@@ -515,6 +525,104 @@ fn results_wait_for_the_key() {
         2.5s  wait                                                  -> submit 128
         3s    submitted 64                                          -> ack 64; taken 64
         3s    submitted 128                                         -> ack 128; taken 128; give-key 7 N
+        ",
+    );
+}
+
+/// P16, P20: results that are ready at once leave under one signature, and each answer is about one of them. What is sent
+/// again keeps its form where the server may have taken it.
+#[test]
+fn results_that_are_ready_at_once_leave_together() {
+    check(
+        "
+        0s    start spooled=64,128,192
+        0s    admitted
+        0s    listed W=K                                               -> submit-batch 64,128,192
+        1s    submitted-batch 64,128,192 now; 400 Invalid nonce; before -> ack 64; taken 64; aside 128 400 Invalid nonce; ack 192; taken before 192; resume
+        1s    counts                                                   -> 2 0 1 1
+        ",
+    );
+    check(
+        "
+        0s    start spooled=64,128
+        0s    admitted
+        0s    listed W=K                                               -> submit-batch 64,128
+        0s    submitted-batch 64,128 silent                            -> away
+        0.5s  wait                                                     -> submit-batch 64,128
+        0.5s  submitted-batch 64,128 409 Concurrent submission conflict -> refused 409; refused 409
+        1.5s  wait                                                     -> submit-batch 64,128
+        2s    submitted-batch 64,128 401                               -> renew
+        2s    admitted                                                 -> back; submit-batch 64,128
+        2s    submitted-batch 64,128 404 Worker not found              -> nothing
+        2s    over                                                     -> refused 404 Worker not found
+        ",
+    );
+}
+
+/// P16, P20: a server that takes no batches gets the results one by one, and is asked again after a minute.
+#[test]
+fn an_older_server_gets_results_one_by_one() {
+    check(
+        "
+        0s    start slots=2
+        0s    up
+        0s    polled 64                               -> begin 64; poll
+        0s    polled 128                              -> begin 128
+        0s    ended 64 well                           -> store 64; poll
+        0s    ended 128 well                          -> store 128
+        0s    cut
+        0s    stored 64                               -> submit 64
+        0s    submitted 64 silent                     -> away
+        0.2s  stored 128                              -> submit-batch 64,128
+        0.2s  submitted-batch 64,128 silent           -> nothing
+        0.6s  wait                                    -> nothing
+        0.7s  wait                                    -> submit-batch 64,128
+        1s    submitted-batch 64,128 422 Field required -> refused 422; submit 64; submit 128
+        1s    submitted 64                            -> back; ack 64; taken 64
+        1s    submitted 128                           -> ack 128; taken 128
+        ",
+    );
+    check(
+        "
+        0s    start spooled=64,128,192
+        0s    admitted
+        0s    listed W=K                                       -> submit-batch 64,128,192
+        0s    submitted-batch 64,128,192 413 Content Too Large -> refused 413; submit 64; submit 128; submit 192
+        1s    submitted 64 silent                              -> away
+        1s    submitted 128 silent                             -> nothing
+        1s    submitted 192                                    -> back; ack 192; taken 192
+        1.5s  wait                                             -> submit 64; submit 128
+        ",
+    );
+    // It may have accepted a batch before it became older: then it has other bytes than this.
+    check(
+        "
+        0s    start spooled=64,128
+        0s    admitted
+        0s    listed W=K                                    -> submit-batch 64,128
+        0s    submitted-batch 64,128 silent                 -> away
+        0.5s  wait                                          -> submit-batch 64,128
+        0.5s  submitted-batch 64,128 422 Field required     -> refused 422; submit 64; submit 128
+        1s    submitted 64 409 Assignment already submitted -> submit-batch 64
+        1s    submitted 128                                 -> back; ack 128; taken 128
+        1s    submitted-batch 64 before;                    -> ack 64; taken before 64; resume
+        ",
+    );
+}
+
+/// P8, P16, P20: what may be wrong with the signature of a batch need not be wrong with the result: it is sent by itself before
+/// anybody looks for another key.
+#[test]
+fn a_doubt_about_a_batch_is_settled_one_by_one() {
+    check(
+        "
+        0s    start spooled=64,128
+        0s    admitted
+        0s    listed W=K                                          -> submit-batch 64,128
+        0s    submitted-batch 64,128 400 Signature verification failed; 400 Signature verification failed -> submit 64; submit 128
+        1s    submitted 64                                        -> ack 64; taken 64
+        1s    submitted 128 400 Signature verification failed     -> list
+        1s    listed W=K                                          -> aside 128 400 Signature verification failed; resume
         ",
     );
 }

@@ -110,6 +110,44 @@ async fn a_result_that_is_not_taken_is_set_aside() {
     }
 }
 
+/// P8, P16, P20: results that an earlier life left leave under one signature; an answer that is lost makes them leave again, and
+/// each is recognised by its bytes. A server without batches gets them one by one.
+#[tokio::test]
+async fn results_leave_together_where_the_server_takes_them() {
+    for is_old in [false, true] {
+        let mut scene = Scene::start(Cast { slots: 3, grace: Millis(50), ..Cast::default() }).await;
+        for end in ["submit", "work"] {
+            scene.server.fail_always(end, Some(Fault::Status(503, "busy")));
+        }
+        let ids = [65, 129, 193];
+        ids.into_iter().for_each(|id| scene.server.hand_out(id, json!({"op": "echo", "value": id})));
+        scene.report.wait_for(|report| report.spooled == 3).await.unwrap();
+        scene.leave().await;
+        let (server, directory) = scene.part();
+        server.fail_always("submit", None);
+        server.fail_always("work", None);
+        server.fail_once("work", Fault::Lost);
+        server.desk().is_old = is_old;
+        let first = server.calls().len();
+        let mut scene = Scene::begin(server, directory, Cast { slots: 3, ..Cast::default() });
+        scene.counted(|counts| counts.completed == 3).await;
+        assert_eq!(scene.leave().await, Over::Left);
+        let calls = scene.server.calls()[first..].to_vec();
+        let count = |what: &str| calls.iter().filter(|call| *call == what).count();
+        assert_eq!(
+            (count("POST jobs/work"), count(SUBMIT)),
+            if is_old { (2, 3) } else { (2, 0) },
+            "{calls:?}"
+        );
+        let repeated = if is_old { 0 } else { 3 };
+        assert_eq!((scene.report.borrow().counts.repeated, scene.spool().0), (repeated, 0));
+        for id in ids {
+            let result = scene.server.result(id).await;
+            assert_eq!((&result["output"]["value"], result["signature"].is_string()), (&json!(id), is_old));
+        }
+    }
+}
+
 /// I9, P16: overload is waited out, with the same bytes.
 #[tokio::test]
 async fn overload_is_waited_out() {

@@ -11,6 +11,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use muster_contract_pool::{UnverifiedResults, WorkRequest};
 use muster_model::{Millis, Timestamp};
 use muster_proof::{PublicKey, decode_signature, signed_bytes};
 use muster_spool::{Directory, Limits, SetAside, Spool, set_aside_entries};
@@ -210,8 +211,17 @@ pub(super) struct Desk {
     /// Payloads by assignment that wait for a poll.
     pub(super) queue: VecDeque<(u64, Value)>,
     pub(super) started: BTreeMap<u64, Value>,
-    /// The bodies that were taken.
+    /// The bodies that were taken; of a batch those of its items.
     pub(super) results: BTreeMap<u64, Bytes>,
+    /// It is of a version without batches (P20).
+    pub(super) is_old: bool,
+}
+
+/// A result that was not taken.
+struct Refused {
+    status: u16,
+    detail: &'static str,
+    identical: bool,
 }
 
 /// A stand-in of the server.
@@ -317,6 +327,8 @@ impl Desk {
                 return stand_in::Desk::next_work(self).map(|handed| Json(handed).into_response());
             }
             "POST jobs/submit" => self.submit(&json, body),
+            "POST jobs/work" if !self.is_old => self.work(&json, body),
+            "POST jobs/work" => problem(422, "body.submit.0.signature: Field required"),
             _ => problem(404, "no such page"),
         })
     }
@@ -336,23 +348,55 @@ impl Desk {
         if !key.verify(&signed, &signature) {
             return problem(400, "Signature verification failed");
         }
-        if json["nonce"] != nonce(id) {
-            return problem(400, "Invalid nonce");
-        }
-        match self.results.get(&id) {
-            Some(taken) if taken == body => {
-                let mut answer = problem(409, "Assignment already submitted");
-                answer.headers_mut().insert("muster-identical", "true".parse().unwrap());
+        match self.take(json, body) {
+            Ok(taken) => Json(taken).into_response(),
+            Err(Refused { status, detail, identical }) => {
+                let mut answer = problem(status, detail);
+                if identical {
+                    answer.headers_mut().insert("muster-identical", "true".parse().unwrap());
+                }
                 answer
             }
-            Some(_) => problem(409, "Assignment already submitted"),
+        }
+    }
+
+    /// P20: results under one signature.
+    fn work(&mut self, json: &Value, body: &Bytes) -> Response {
+        let UnverifiedResults::Batch(batch) = WorkRequest::parse(body).unwrap().results else {
+            panic!("{json} is no batch")
+        };
+        let key = self.key.clone().unwrap();
+        let verdicts = batch.verify(&PublicKey::decode(&key).unwrap(), &key);
+        assert!(verdicts.iter().all(Result::is_ok), "{verdicts:?}");
+        let items = json["submit"].as_array().unwrap();
+        let submitted = items.iter().map(|item| match self.take(item, &item.to_string().into()) {
+            Ok(taken) => taken,
+            Err(Refused { status, detail, identical }) => {
+                json!({"assignment_id": item["assignment_id"], "error": detail, "code": status, "identical": identical})
+            }
+        });
+        Json(json!({"submitted": submitted.collect::<Vec<_>>(), "assignments": []})).into_response()
+    }
+
+    /// Takes a result whose signature is valid.
+    fn take(&mut self, json: &Value, body: &Bytes) -> Result<Value, Refused> {
+        let id = json["assignment_id"].as_u64().unwrap();
+        let refused = |status, detail| Err(Refused { status, detail, identical: false });
+        if json["nonce"] != nonce(id) {
+            return refused(400, "Invalid nonce");
+        }
+        match self.results.get(&id) {
+            Some(taken) => {
+                Err(Refused { status: 409, detail: "Assignment already submitted", identical: taken == body })
+            }
             None if self.started.remove(&id).is_none() => {
-                problem(409, "Assignment is not in a submittable state")
+                refused(409, "Assignment is not in a submittable state")
             }
             None => {
                 self.results.insert(id, body.clone());
-                Json(json!({"assignment_id": id, "status": "completed", "finished_at": "now"}))
-                    .into_response()
+                Ok(
+                    json!({"assignment_id": id, "status": "completed", "finished_at": "2026-02-08T12:35:10.000000Z"}),
+                )
             }
         }
     }

@@ -4,7 +4,7 @@ import { get, may } from '../../api.js';
 import { fill, h } from '../../dom.js';
 import { field, perform } from '../../parts/dialog.js';
 import { placeOf } from '../../parts/links.js';
-import { canCheck, checkReceipt, readSigned } from '../../receipt.js';
+import { canCheck, checkReceipt, readSigned, signatureOf } from '../../receipt.js';
 import { moment, t } from '../../text.js';
 
 /** The receipt of a job, once it is completed. */
@@ -43,7 +43,8 @@ function factsOf(receipt) {
     [t('jobs.public_key'), h('code', {}, receipt.public_key)],
     [t('jobs.output_hash'), receipt.output_hash ? h('code', {}, receipt.output_hash) : t('jobs.no_hash')],
     [t('jobs.nonce'), h('code', {}, readSigned(receipt)?.nonce ?? '–')],
-    [t('jobs.signature'), h('code', {}, receipt.signature)],
+    [t('jobs.signature'), h('code', {}, signatureOf(receipt))],
+    ...(receipt.batch ? [[t('jobs.batch'), t('jobs.batch_place', { place: receipt.batch.index + 1, count: receipt.batch.count })]] : []),
     [t('jobs.taken'), moment(receipt.finished_at)],
   ];
   return facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]);

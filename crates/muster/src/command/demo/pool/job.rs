@@ -222,7 +222,7 @@ mod tests {
             job_id: 7,
             worker_id: 1,
             public_key: key.clone(),
-            signature: keys.sign(&signed).to_text(),
+            proof: muster_proof::Proof::Single(keys.sign(&signed).to_text()),
             signed_bytes: encode_base64url(&signed),
             output_hash,
             finished_at: "2026-02-08T12:30:45.123000Z".to_owned(),
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(sum.check_receipt(449, Some(&key)), Ok(()));
         assert!(sum.check_receipt(450, Some(&key)).is_err() && sum.check_receipt(449, None).is_err());
         assert!(sum.check_receipt(449, Some(&KeyPair::from_seed(&[2; 32]).public_text())).is_err());
-        sum.receipt.as_mut().unwrap().signature = keys.sign(b"else").to_text();
+        sum.receipt.as_mut().unwrap().proof = muster_proof::Proof::Single(keys.sign(b"else").to_text());
         assert!(sum.check_receipt(449, Some(&key)).is_err());
     }
 }

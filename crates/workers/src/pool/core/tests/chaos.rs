@@ -5,7 +5,7 @@ use super::super::super::Assignment;
 use super::*;
 use std::collections::{BTreeSet, HashMap};
 
-/// P2, P6, P7, P8, P16: every assignment gets exactly one result. Nothing is set aside without a refusal, nothing is executed
+/// P2, P6, P7, P8, P16, P20: every assignment gets exactly one result. Nothing is set aside without a refusal, nothing is executed
 /// twice at once or beyond the slots, and nothing is submitted that is not on disk.
 #[test]
 fn no_chaos_loses_or_doubles_a_result() {
@@ -20,11 +20,13 @@ fn no_chaos_loses_or_doubles_a_result() {
 }
 
 /// A result on disk.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
     assignment: u64,
     /// Number of the execution: no two results of one assignment have the same bytes.
     bytes: u64,
+    /// In a batch it has no signature of its own, so its bytes are others.
+    is_in_batch: bool,
 }
 
 /// The worker, its disk, its server, and the network between them.
@@ -39,7 +41,7 @@ struct World {
     has_worker: bool,
     queue: Vec<u64>,
     started: BTreeSet<u64>,
-    results: BTreeMap<u64, u64>,
+    results: BTreeMap<u64, Stored>,
     /// The worker's token.
     own_token: u64,
     /// Durable entries.
@@ -56,13 +58,15 @@ struct World {
     answers: Vec<(u64, Answer)>,
     /// True once nothing goes wrong any more.
     is_calm: bool,
+    /// True while the server is of a version without batches.
+    is_old: bool,
 }
 
 struct Call {
     life: u64,
     token: u64,
     action: Action,
-    body: Option<Stored>,
+    bodies: Vec<Stored>,
 }
 
 enum Answer {
@@ -73,6 +77,7 @@ enum Answer {
     Resumed(u64, Result<Started, Trouble>),
     Polled(u64, Result<Option<Assignment>, Trouble>),
     Submitted(u64, Result<Submitted, Trouble>),
+    SubmittedBatch(Vec<u64>, Result<Vec<Result<Submitted, Refusal>>, Trouble>),
 }
 
 impl World {
@@ -97,12 +102,14 @@ impl World {
             calls: Vec::new(),
             answers: Vec::new(),
             is_calm: false,
+            is_old: seed.is_multiple_of(3),
         }
     }
 
     fn live(&mut self) {
         for step in 0..STEPS_MAX {
             self.is_calm = step > STEPS_WILD;
+            self.is_old &= step < STEPS_OLD;
             self.act();
             if self.results.len() as u64 == JOBS && self.disk.is_empty() && self.unsynced.is_empty() {
                 return;
@@ -152,7 +159,11 @@ impl World {
                 }
                 Action::Store(submission) => {
                     self.executions += 1;
-                    let stored = Stored { assignment: submission.assignment, bytes: self.executions };
+                    let stored = Stored {
+                        assignment: submission.assignment,
+                        bytes: self.executions,
+                        is_in_batch: false,
+                    };
                     self.unsynced.insert(submission.entry, stored);
                 }
                 Action::Ack(entry) => {
@@ -162,16 +173,22 @@ impl World {
                 Action::SetAside { entry, why } => panic!("seed {}: {entry} was set aside: {why}", self.seed),
                 Action::Submit(entry) => {
                     let body = *self.disk.get(&entry).expect("it is on disk before it leaves");
-                    self.call(Action::Submit(entry), Some(body));
+                    self.call(Action::Submit(entry), vec![body]);
+                }
+                Action::SubmitBatch { worker, entries } => {
+                    let body = |entry: &u64| *self.disk.get(entry).expect("it is on disk before it leaves");
+                    let bodies = entries.iter().map(|entry| Stored { is_in_batch: true, ..body(entry) });
+                    let bodies = bodies.collect();
+                    self.call(Action::SubmitBatch { worker, entries }, bodies);
                 }
                 Action::TakeBack(_) | Action::Note(_) => {}
-                action => self.call(action, None),
+                action => self.call(action, Vec::new()),
             }
         }
     }
 
-    fn call(&mut self, action: Action, body: Option<Stored>) {
-        self.calls.push(Call { life: self.life, token: self.own_token, action, body });
+    fn call(&mut self, action: Action, bodies: Vec<Stored>) {
+        self.calls.push(Call { life: self.life, token: self.own_token, action, bodies });
     }
 
     /// Delivers any one call to the server: calls overtake each other and outlive their worker.
@@ -223,21 +240,31 @@ impl World {
                 self.started.extend(found);
                 Answer::Polled(number, of_owner().map(|()| found.map(handed)))
             }
-            Action::Submit(entry) => Answer::Submitted(entry, of_owner().and_then(|()| self.take(call.body))),
+            Action::Submit(entry) => {
+                let taken = of_owner().and_then(|()| self.take(call.bodies[0]).map_err(Trouble::Refused));
+                Answer::Submitted(entry, taken)
+            }
+            Action::SubmitBatch { entries, .. } => {
+                let unknown = || Refusal { status: 422, detail: "Field required".into() };
+                let known = if self.is_old { Err(Trouble::Refused(unknown())) } else { Ok(()) };
+                let known = of_owner().and(known);
+                let taken = known.map(|()| call.bodies.iter().map(|body| self.take(*body)).collect());
+                Answer::SubmittedBatch(entries, taken)
+            }
             other => panic!("{other:?} is no call"),
         }
     }
 
     /// Accepts a result once (P8).
-    fn take(&mut self, body: Option<Stored>) -> Result<Submitted, Trouble> {
-        let Stored { assignment: id, bytes } = body.expect("a submission has a body");
-        let refused = |detail: &str| Err(Trouble::Refused(Refusal { status: 409, detail: detail.into() }));
+    fn take(&mut self, body: Stored) -> Result<Submitted, Refusal> {
+        let id = body.assignment;
+        let refused = |detail: &str| Err(Refusal { status: 409, detail: detail.into() });
         match self.results.get(&id) {
-            Some(taken) if *taken == bytes => Ok(Submitted::Before),
+            Some(taken) if *taken == body => Ok(Submitted::Before),
             Some(_) => refused("Assignment already submitted"),
             None if !self.started.remove(&id) => refused("Assignment is not in a submittable state"),
             None => {
-                self.results.insert(id, bytes);
+                self.results.insert(id, body);
                 Ok(Submitted::Now)
             }
         }
@@ -262,6 +289,7 @@ impl World {
             Answer::Resumed(number, answer) => self.core.resumed(number, answer, now),
             Answer::Polled(number, answer) => self.core.polled(number, answer, now),
             Answer::Submitted(entry, answer) => self.core.submitted(entry, answer, now),
+            Answer::SubmittedBatch(entries, answer) => self.core.submitted_batch(&entries, answer, now),
         }
     }
 
@@ -340,6 +368,7 @@ fn silence(action: &Action) -> Answer {
         Action::Resume { number, .. } => Answer::Resumed(*number, Err(silent)),
         Action::Poll { number, .. } => Answer::Polled(*number, Err(silent)),
         Action::Submit(entry) => Answer::Submitted(*entry, Err(silent)),
+        Action::SubmitBatch { entries, .. } => Answer::SubmittedBatch(entries.clone(), Err(silent)),
         other => panic!("{other:?} is no call"),
     }
 }
@@ -370,3 +399,5 @@ const SLOTS: u32 = 3;
 /// Number of steps after which nothing goes wrong any more, so that every life ends.
 const STEPS_WILD: u64 = 3_000;
 const STEPS_MAX: u64 = 20_000;
+/// Number of steps after which an older server is upgraded.
+const STEPS_OLD: u64 = 300;

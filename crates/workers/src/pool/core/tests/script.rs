@@ -158,6 +158,14 @@ impl Played {
                 let entry = self.entry(id);
                 self.core.submitted(entry, trouble(how).map_or(Ok(taken), Err), now);
             }
+            // The answers are in the order of the entries: `submitted-batch 64,128 now; 400 Invalid nonce`.
+            "submitted-batch" => {
+                let (ids, how) = rest.split_once(' ').unwrap_or((rest, ""));
+                let entries: Vec<u64> = ids.split(',').map(|id| self.entry(id)).collect();
+                let answer =
+                    trouble(how).filter(|_| !how.contains(';')).map_or_else(|| Ok(answers(how)), Err);
+                self.core.submitted_batch(&entries, answer, now);
+            }
             "leave" => self.core.leave(now),
             "over" => self.state.did.push(over(self.core.over())),
             "counts" => {
@@ -231,6 +239,11 @@ impl Played {
                 Outcome::Error(error) => format!("store {} error {error}", submission.assignment),
             },
             Action::Submit(entry) => format!("submit {}", self.entries[entry]),
+            Action::SubmitBatch { worker: 7, entries } => {
+                let ids: Vec<String> = entries.iter().map(|entry| self.entries[entry].to_string()).collect();
+                format!("submit-batch {}", ids.join(","))
+            }
+            Action::SubmitBatch { worker, .. } => panic!("it is not worker {worker}"),
             Action::Ack(entry) => format!("ack {}", self.entries[entry]),
             Action::SetAside { entry, why } => format!("aside {} {why}", self.entries[entry]),
             Action::Note(note) => return short_note(note),
@@ -294,6 +307,17 @@ fn assignment(id: u64) -> Assignment {
 
 fn nonce(id: u64) -> Text {
     format!("nonce-{id}").into()
+}
+
+/// The answers to results that left together.
+fn answers(words: &str) -> Vec<Result<Submitted, Refusal>> {
+    let answer = |how: &str| match (how, trouble(how)) {
+        ("now", _) => Ok(Submitted::Now),
+        ("before", _) => Ok(Submitted::Before),
+        (_, Some(Trouble::Refused(refusal))) => Err(refusal),
+        other => panic!("what is {other:?}?"),
+    };
+    words.split(';').map(str::trim).filter(|how| !how.is_empty()).map(answer).collect()
 }
 
 /// `silent`, `silent=7` with a Retry-After, `401`, or any other status with its words.
