@@ -25,8 +25,8 @@ use tracing::{error, info};
 
 /// Messages decided together at most, before the write path looks at the store again.
 const GROUP_MAX: usize = 512;
-/// Batches of so many changes are committed by the deciding thread: about four reports.
-const CHANGES_FEW: usize = 16;
+/// Batches of so few rows are committed by the deciding thread: about four reports.
+const ROWS_FEW: usize = 16;
 /// The longest the driver sleeps without a deadline.
 const IDLE: Duration = Duration::from_secs(1);
 const PRUNE_EVERY: Millis = Millis::from_secs(60);
@@ -203,7 +203,8 @@ impl<'a> TermRun<'a> {
     /// True if this thread commits the batch itself, because waking another would take longer. On a store that others
     /// share it does not: a database that does not answer must not keep this thread from ending the term.
     fn commits_here(&self, batch: &Batch) -> bool {
-        !self.shared.has_others && batch.changes.len() <= CHANGES_FEW
+        let rows = batch.changes.len() + batch.sightings.len() + batch.pool_sightings.len();
+        !self.shared.has_others && rows <= ROWS_FEW
     }
 
     fn committed(&mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
