@@ -58,12 +58,18 @@ impl UnverifiedBatch {
         let count = self.results.len();
         let tree = MerkleTree::new(leaf_hashes(self.results.iter().map(UnverifiedResult::signed_fields)));
         let checked = self.check(&tree, key);
+        let signature = self.signature;
         let verdict = |index: usize, result: UnverifiedResult| {
             if index > 0 || !planted(WireMutant::PoolForgedBatchTakenOnce) {
                 checked.clone()?;
             }
             let batch = Some(place(&tree, index, count));
-            Ok(PoolResult { public_key: public_key.into(), batch, ..result.result })
+            Ok(PoolResult {
+                public_key: public_key.into(),
+                signature: signature.clone(),
+                batch,
+                ..result.result
+            })
         };
         self.results.into_iter().enumerate().map(|(index, result)| verdict(index, result)).collect()
     }
@@ -169,6 +175,15 @@ mod tests {
             let forged = WorkRequest { batch_signature: Some(signature.into()), ..request(3) };
             assert_eq!(refused(&forged), [words; 3], "{signature}");
         }
+    }
+
+    /// I9, P20: a text that is too long for a signature is kept once, not once for each result.
+    #[test]
+    fn an_overlong_signature_is_kept_once() {
+        let long = WorkRequest { batch_signature: Some("a".repeat(1 << 20).into()), ..request(3) };
+        let batch = parse(&long);
+        assert!(batch.results.iter().all(|result| result.result.signature.is_empty()));
+        assert_eq!(refused(&long), ["Invalid signature length"; 3]);
     }
 
     /// P20: the signature covers the number of results, their order, each of their signed fields, and the worker.

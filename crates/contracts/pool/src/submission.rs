@@ -81,7 +81,7 @@ impl SubmitRequest {
     pub fn parse(body: &[u8]) -> Result<ParsedSubmission, Problem> {
         read(body, |fields| {
             let worker = PoolWorkerId(fields.id("worker_id"));
-            let mut result = parse_result(fields, None);
+            let mut result = parse_result(fields, false);
             result.result.digest = Sha256::digest(body).into();
             ParsedSubmission { worker, result }
         })
@@ -148,11 +148,8 @@ pub fn read_worker_key(public_key: Option<&str>) -> Result<PublicKey, Refusal> {
     })
 }
 
-/// Parses a result; its digest is that of its own text. With the signature of a batch it must have none of its own (P20).
-pub(crate) fn parse_result(
-    fields: &mut Shape<'_, '_, '_>,
-    batch_signature: Option<&str>,
-) -> UnverifiedResult {
+/// Parses a result; its digest is that of its own text. In a batch it must have no signature of its own (P20).
+pub(crate) fn parse_result(fields: &mut Shape<'_, '_, '_>, in_batch: bool) -> UnverifiedResult {
     let output = fields.opt_object("output");
     let output_hash = fields.opt_text("output_hash", limit::OUTPUT_HASH_CHARS);
     let output_hash = output_hash.filter(|_| !planted(WireMutant::PoolOutputHashIgnored));
@@ -163,7 +160,7 @@ pub(crate) fn parse_result(
     let result = PoolResult {
         assignment,
         nonce: fence_of(&nonce),
-        signature: parse_signature(fields, batch_signature),
+        signature: parse_signature(fields, in_batch),
         public_key: Box::default(),
         output: output.map(|output| output.text().into()),
         hash_matches: computed
@@ -183,14 +180,15 @@ pub(crate) fn parse_result(
     UnverifiedResult { nonce, result }
 }
 
-fn parse_signature(fields: &mut Shape<'_, '_, '_>, batch_signature: Option<&str>) -> Box<str> {
-    let Some(batch_signature) = batch_signature else {
+/// Parses the signature of a result. One that a batch's covers has none until that is verified.
+fn parse_signature(fields: &mut Shape<'_, '_, '_>, in_batch: bool) -> Box<str> {
+    if !in_batch {
         return fields.text("signature", 0..=usize::MAX);
-    };
+    }
     if fields.optional("signature").is_some() {
         fields.blame("signature", "Input should be absent, because batch_signature covers the result");
     }
-    batch_signature.into()
+    Box::default()
 }
 
 /// The fence of a nonce, if it is one that we could have given: another spelling of the same number is another text (P8).

@@ -103,7 +103,7 @@ impl WorkRequest {
                 if item.optional("worker_id").is_some() && item.id("worker_id") != worker {
                     item.blame("worker_id", "Input should be the worker_id of the call");
                 }
-                parse_result(item, batch_signature.as_deref())
+                parse_result(item, batch_signature.is_some())
             });
             let max = u32::try_from(fields.integer("max", 0..=limit::WORK_MAX)).unwrap_or_default();
             let max = max + u32::from(planted(WireMutant::PoolWorkMaxOffByOne));
