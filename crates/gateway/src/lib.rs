@@ -4,7 +4,7 @@
 //! say whether it knows the token, and passes the request on to a coordinator that is ready. Bodies pass piece by piece,
 //! both ways.
 //!
-//! [`Limiter`] is its rate limiter; [`limited`] puts one before the routes of a server that may have no gateway before it.
+//! [`Limiter`] is its rate limiter, which also is middleware of a server that may have no gateway before it.
 //!
 //! [`Forwarder`] is for servers that share a store: whichever of them a request reaches, the one that leads answers it.
 //!
