@@ -78,7 +78,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// Seconds of one core that the signature of one job costs, the worker's and ours together.
+/// Seconds of one core that one signature costs, to make and to verify: one for each request (P20).
 pub(crate) fn signature_cost() -> f64 {
     const TIMES: u32 = 5_000;
     let pair = KeyPair::from_seed(&[7; 32]);

@@ -70,7 +70,7 @@ pub enum Action {
     /// Submit the results of these entries with one signature over all of them, and say
     /// [`super::Core::submitted_batch`] (P20).
     SubmitBatch {
-        /// Whose.
+        /// The worker that submits.
         worker: u64,
         /// The entries, in this order.
         entries: Vec<u64>,
