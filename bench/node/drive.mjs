@@ -1,11 +1,13 @@
-// Drives one library in one part: node drive.mjs LIBRARY prepare|send|work '{"url": …, "jobs": …, "batch": …}'
+// Drives one library in one part: node drive.mjs LIBRARY prepare|send|work|latency '{"url": …, "jobs": …, "batch": …}'
 //
-// Says "ready", waits for a line, does its part, says "done". The measuring program keeps the time.
+// Says "ready", waits for a line, does its part, says "done", and waits to be ended. The measuring program keeps the time;
+// only latencies are measured here and printed in milliseconds.
 import { once } from "node:events";
+import { setTimeout } from "node:timers/promises";
 
 const [, , library, part, text] = process.argv;
 const settings = JSON.parse(text);
-const { prepare, sender, worker } = await import(`./${library}.mjs`);
+const { prepare, sender, worker, settled } = await import(`./${library}.mjs`);
 
 const parts = {
   prepare: () => prepare(settings),
@@ -23,14 +25,36 @@ const parts = {
     await Promise.all(Array.from({ length: settings.senders }, loop));
   },
   work: async () => {
-    const finished = await worker(settings);
+    const all = Promise.withResolvers();
+    let left = settings.jobs;
+    const start = await worker(settings, (count) => (left -= count) === 0 && all.resolve());
     await told("ready");
-    await finished();
+    start();
+    await all.promise;
+    await settled?.(settings);
+  },
+  latency: async () => {
+    let done;
+    const one = { ...settings, senders: 1, workers: 1, oneByOne: true };
+    const send = await sender(one);
+    const start = await worker(one, () => done.resolve());
+    await told("ready");
+    start();
+    const times = [];
+    for (let job = 0; job < settings.jobs; job++) {
+      // Lets the worker ask for the next.
+      await setTimeout(2);
+      done = Promise.withResolvers();
+      const begun = performance.now();
+      await Promise.all([send(1), done.promise]);
+      times.push(performance.now() - begun);
+    }
+    console.log(JSON.stringify(times));
   },
 };
 
 await parts[part]();
-console.log("done");
+await told("done");
 process.exit(0);
 
 async function told(word) {

@@ -18,30 +18,18 @@ export async function sender({ url, senders, payload }) {
   };
 }
 
-/** Works until so many jobs are done, and the database says so. */
-export async function worker({ url, jobs, tune }) {
-  const all = Promise.withResolvers();
-  let left = jobs;
-  const preset = {
-    worker: {
-      connectionString: url,
-      logger,
-      concurrentJobs: 24,
-      maxPoolSize: 25,
-      localQueue: { size: 500 },
-      completeJobBatchDelay: 0,
-      failJobBatchDelay: 0,
-      ...tune,
-    },
-  };
+/** Works from now on; tells how many jobs were done. */
+export async function worker({ url, oneByOne }, done) {
+  const many = { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 };
+  const preset = { worker: { connectionString: url, logger, maxPoolSize: 25, ...(oneByOne ? {} : many) } };
   const runner = await run({ preset, taskList: { [task]: () => {} }, noHandleSignals: true });
-  runner.events.on("job:complete", () => --left === 0 && all.resolve());
-  // Completions in batches are written after that event.
-  return () => all.promise.then(() => emptied(url));
+  runner.events.on("job:complete", () => done(1));
+  return () => {};
 }
 
-async function emptied(connectionString) {
-  const utils = await makeWorkerUtils({ connectionString, logger });
+/** Completions in batches are written after their event. */
+export async function settled({ url }) {
+  const utils = await makeWorkerUtils({ connectionString: url, logger });
   const isEmpty = async (client) => (await client.query("SELECT 1 FROM graphile_worker.jobs LIMIT 1")).rowCount === 0;
   while (!(await utils.withPgClient(isEmpty))) await setTimeout(1);
 }

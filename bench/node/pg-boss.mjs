@@ -21,19 +21,17 @@ export async function sender({ url, senders, payload }) {
   };
 }
 
-/** Works until so many jobs are done, and the database said so. */
-export async function worker({ url, jobs, batch, workers }) {
+/** Gives a function that begins to work; tells how many jobs were done. */
+export async function worker({ url, batch, workers }, done) {
   const boss = await open(url, workers);
-  const state = { left: jobs };
-  return () => Promise.all(Array.from({ length: workers }, () => work(boss, batch, state)));
-}
-
-async function work(boss, batchSize, state) {
-  while (state.left > 0) {
-    const jobs = await boss.fetch(queue, { batchSize });
-    if (jobs.length > 0) await boss.complete(queue, jobs.map((job) => job.id));
-    state.left -= jobs.length;
-  }
+  const work = async () => {
+    for (;;) {
+      const jobs = await boss.fetch(queue, { batchSize: batch });
+      if (jobs.length > 0) await boss.complete(queue, jobs.map((job) => job.id));
+      if (jobs.length > 0) done(jobs.length);
+    }
+  };
+  return () => Array.from({ length: workers }, work);
 }
 
 async function open(connectionString, max) {

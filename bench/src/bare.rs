@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::{
     Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS},
     server::conn::http1,
     service::service_fn,
 };
@@ -48,6 +48,8 @@ async fn respond(request: Request<Incoming>, jobs: Bytes) -> Result<Response<Ful
     headers.insert(CONTENT_TYPE, JSON);
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    headers.insert(HeaderName::from_static("x-request-id"), REQUEST_ID);
+    headers.insert(HeaderName::from_static("muster-epoch"), EPOCH);
     Ok(response)
 }
 
@@ -110,3 +112,5 @@ const OK: &[u8] = br#"{"ok":true}"#;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const REQUEST_ID: HeaderValue = HeaderValue::from_static("678913a3dcec7b77");
+const EPOCH: HeaderValue = HeaderValue::from_static("1");

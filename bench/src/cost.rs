@@ -59,6 +59,21 @@ pub(crate) fn tree_cpu(roots: &[u32]) -> Duration {
     Stat::tree(roots).iter().map(|stat| stat.own + stat.ended).sum()
 }
 
+/// Processes and their descendants.
+pub(crate) fn tree(roots: &[u32]) -> Vec<u32> {
+    Stat::tree(roots).iter().map(|stat| stat.id).collect()
+}
+
+/// Memory of processes and their descendants in MiB; what they share counts once.
+pub(crate) fn tree_mib(roots: &[u32]) -> f64 {
+    let proportional_kib = |id: u32| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    };
+    tree(roots).into_iter().filter_map(proportional_kib).sum::<u64>() as f64 / 1024.0
+}
+
 /// Values from `/proc/ID/stat`.
 struct Stat {
     id: u32,

@@ -37,7 +37,7 @@ pub(crate) fn measure() {
 }
 
 /// Cost of the disk alone: pages appended to a file and synced one by one, on an idle server's file system.
-fn sync_alone(directory: &Path) -> Vec<Duration> {
+pub(crate) fn sync_alone(directory: &Path) -> Vec<Duration> {
     let file = File::create(directory.join("synced")).expect("a file");
     let sync = |number: usize| {
         let begun = now();

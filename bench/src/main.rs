@@ -18,6 +18,7 @@ mod migrate;
 mod pool;
 mod postgres;
 mod proof;
+mod rivals;
 mod secrets;
 mod server;
 mod spool;
@@ -86,6 +87,12 @@ enum What {
     Pool,
     /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
     Postgres,
+    /// Muster beside other durable queues: throughput, latency, CPU per job, memory. Writes the table of docs/performance.md.
+    Rivals {
+        /// Only these, separated by commas; writes nothing.
+        #[arg(long, value_name = "NAME", value_delimiter = ',')]
+        only: Vec<String>,
+    },
     /// From the end of the leader of two servers to the first write that the other acknowledges.
     Failover {
         /// Numbers of live tasks.
@@ -137,6 +144,7 @@ fn main() {
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
+        What::Rivals { only } => rivals::measure(&only),
         What::Failover { tasks } => failover::measure(&tasks),
         What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
@@ -158,6 +166,7 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
+            rivals::measure(&[]);
             failover::measure(&TASKS);
             migrate::measure(&TASKS);
             court::measure(false);

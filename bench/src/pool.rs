@@ -1,10 +1,9 @@
 //! Durable jobs per second through the pool, from submission over lease to result, beside Redis streams that sync every
 //! write, driven the same way in the same run.
 
-mod redis;
-
 use super::{
     connection::Connection,
+    rivals::redis,
     server::{ADMIN_TOKEN, Server},
     stopwatch::{busy, now},
 };
@@ -19,6 +18,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
 };
@@ -96,14 +96,26 @@ pub(crate) fn median(mut rates: Vec<f64>) -> f64 {
 }
 
 /// One end of a queue.
-trait Side: Send {
+pub(crate) trait Side: Send {
     /// Hands in, or works off, at most so many jobs in one request; says how many.
     fn step(&mut self, batch: usize) -> usize;
 }
 
-/// Jobs per second from the first submission to the last acknowledged result.
-fn run<P: Side + 'static, W: Side + 'static>(drive: Drive, producers: Vec<P>, workers: Vec<W>) -> f64 {
+impl Side for Box<dyn Side> {
+    fn step(&mut self, batch: usize) -> usize {
+        (**self).step(batch)
+    }
+}
+
+/// Jobs per second from the first submission to the last acknowledged result; how long a worker then waits for more does
+/// not count.
+pub(crate) fn run<P: Side + 'static, W: Side + 'static>(
+    drive: Drive,
+    producers: Vec<P>,
+    workers: Vec<W>,
+) -> f64 {
     let done = Arc::new(AtomicUsize::new(0));
+    let (end, ends) = mpsc::channel();
     let begun = now();
     let share = drive.jobs / PAIRS;
     let producing: Vec<_> = producers
@@ -121,10 +133,13 @@ fn run<P: Side + 'static, W: Side + 'static>(drive: Drive, producers: Vec<P>, wo
     let working: Vec<_> = workers
         .into_iter()
         .map(|mut worker| {
-            let done = Arc::clone(&done);
+            let (done, end) = (Arc::clone(&done), end.clone());
             thread::spawn(move || {
                 while done.load(Ordering::Relaxed) < total {
-                    done.fetch_add(worker.step(drive.batch), Ordering::Relaxed);
+                    let count = worker.step(drive.batch);
+                    if count > 0 && done.fetch_add(count, Ordering::Relaxed) + count == total {
+                        end.send(begun.elapsed()).expect("the measurement waits");
+                    }
                 }
             })
         })
@@ -133,7 +148,7 @@ fn run<P: Side + 'static, W: Side + 'static>(drive: Drive, producers: Vec<P>, wo
         thread.join().expect("the load goes through");
     }
     assert_eq!(done.load(Ordering::Relaxed), total, "every job is done once");
-    total as f64 / begun.elapsed().as_secs_f64()
+    total as f64 / ends.recv().expect("the last job has ended").as_secs_f64()
 }
 
 /// A server with everybody who will load it.
@@ -159,6 +174,13 @@ impl Stage {
     /// The server's process.
     pub(crate) fn process(&self) -> u32 {
         self.server.id()
+    }
+
+    /// Both ends of the queue. The server lives for as long as this value does.
+    pub(crate) fn sides(&mut self) -> [Vec<Box<dyn Side>>; 2] {
+        let producers = self.producers.drain(..).map(|producer| Box::new(producer) as Box<dyn Side>);
+        let workers = self.workers.drain(..).map(|worker| Box::new(worker) as Box<dyn Side>);
+        [producers.collect(), workers.collect()]
     }
 
     /// Jobs per second. The server lives for as long as this value does.

@@ -1,22 +1,77 @@
 //! The load on Redis streams: XADD, XREADGROUP, XACK, with `appendfsync always`.
 
-use super::{Drive, PAIRS, PAYLOAD, Side};
+use super::{
+    broker::{Broker, sides},
+    install,
+    process::{self, Process, connect},
+};
+use crate::pool::{Drive, PAYLOAD, Side, run};
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
-    process::{Child, Command, Stdio},
+    net::{SocketAddr, TcpStream},
+    process::Command,
 };
 
 /// Jobs per second; `None` where there is no Redis.
-pub(super) fn rate(drive: Drive) -> Option<f64> {
-    let server = Redis::start()?;
-    let mut first = Link::open(server.address);
-    first.send(&[&["XGROUP", "CREATE", "jobs", "workers", "0", "MKSTREAM"]]);
-    first.answers(1);
-    let producers = (0..PAIRS).map(|_| Producer(Link::open(server.address))).collect();
-    let workers =
-        (0..PAIRS).map(|n| Worker { link: Link::open(server.address), name: format!("w{n}") }).collect();
-    Some(super::run(drive, producers, workers))
+pub(crate) fn rate(drive: Drive) -> Option<f64> {
+    match Redis::start() {
+        Ok(server) => {
+            let [producers, workers] = sides(&server);
+            Some(run(drive, producers, workers))
+        }
+        Err(reason) => {
+            println!("  Redis is left out: {reason}");
+            None
+        }
+    }
+}
+
+/// A running Redis that syncs every write.
+pub(crate) struct Redis {
+    process: Process,
+    pub(super) address: SocketAddr,
+}
+
+impl Redis {
+    pub(super) fn start() -> Result<Self, String> {
+        let program = install::debian("redis-server", "redis-server")?;
+        let (data, address) = (process::directory(), process::free_address());
+        let mut command = Command::new(program);
+        command
+            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--save", ""])
+            .args(["--appendonly", "yes", "--appendfsync", "always", "--dir"])
+            .arg(data.path());
+        let process = Process::start(&mut command, Some(data))?;
+        process.wait_for(address)?;
+        let mut link = Link::open(address);
+        link.send(&[&["XGROUP", "CREATE", "jobs", "workers", "0", "MKSTREAM"]]);
+        link.answers(1);
+        Ok(Self { process, address })
+    }
+}
+
+impl Broker for Redis {
+    fn version(&self) -> String {
+        let mut link = Link::open(self.address);
+        link.send(&[&["INFO", "server"]]);
+        let mut texts = Vec::new();
+        link.value(&mut texts);
+        let line =
+            texts.iter().flat_map(|text| text.lines()).find_map(|line| line.strip_prefix("redis_version:"));
+        line.unwrap_or_default().to_owned()
+    }
+
+    fn server(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn producer(&self) -> Box<dyn Side> {
+        Box::new(Producer(Link::open(self.address)))
+    }
+
+    fn worker(&self, number: usize) -> Box<dyn Side> {
+        Box::new(Worker { link: Link::open(self.address), name: format!("w{number}") })
+    }
 }
 
 struct Producer(Link);
@@ -63,54 +118,12 @@ impl Side for Worker {
     }
 }
 
-/// A running Redis; ended when dropped.
-struct Redis {
-    child: Child,
-    address: SocketAddr,
-    _data: tempfile::TempDir,
-}
-
-impl Redis {
-    fn start() -> Option<Self> {
-        let data = tempfile::tempdir().expect("a temporary directory");
-        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = free.local_addr().expect("its address");
-        drop(free);
-        let port = address.port().to_string();
-        let child = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--port", &port, "--save", "", "--appendonly", "yes"])
-            .args(["--appendfsync", "always", "--dir"])
-            .arg(data.path())
-            .stdout(Stdio::null())
-            .spawn();
-        let Ok(child) = child else {
-            println!("  there is no redis-server here to compare with (Debian: apt install redis-server)");
-            return None;
-        };
-        let server = Self { child, address, _data: data };
-        while TcpStream::connect(address).is_err() {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        Some(server)
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// One connection that speaks RESP.
 struct Link(BufReader<TcpStream>);
 
 impl Link {
     fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).expect("Redis listens");
-        stream.set_nodelay(true).expect("a socket option");
-        Self(BufReader::new(stream))
+        Self(BufReader::new(connect(address)))
     }
 
     /// Sends commands in one write.
