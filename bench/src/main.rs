@@ -92,6 +92,9 @@ enum What {
         /// Only these, separated by commas; writes nothing.
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         only: Vec<String>,
+        /// Rounds that the medians are taken of.
+        #[arg(long, default_value_t = rivals::ROUNDS)]
+        rounds: usize,
     },
     /// From the end of the leader of two servers to the first write that the other acknowledges.
     Failover {
@@ -144,7 +147,7 @@ fn main() {
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
-        What::Rivals { only } => rivals::measure(&only),
+        What::Rivals { only, rounds } => rivals::measure(&only, rounds),
         What::Failover { tasks } => failover::measure(&tasks),
         What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
@@ -166,7 +169,7 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
-            rivals::measure(&[]);
+            rivals::measure(&[], rivals::ROUNDS);
             failover::measure(&TASKS);
             migrate::measure(&TASKS);
             court::measure(false);

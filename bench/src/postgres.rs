@@ -13,7 +13,7 @@ pub(crate) fn measure() {
         print(&cluster, rows);
     }
     drop(cluster);
-    rivals::measure(&["muster-postgres", "graphile-worker", "pg-boss"].map(str::to_owned));
+    rivals::measure(&["muster-postgres", "graphile-worker", "pg-boss"].map(str::to_owned), rivals::ROUNDS);
 }
 
 /// The server and those of its settings that matter.

@@ -16,7 +16,7 @@ use crate::{
     cost::{tree_cpu, tree_mib},
     handover::sync_alone,
     pool::{Drive, PAIRS, median},
-    stopwatch::percentile,
+    stopwatch::{now, percentile},
 };
 use muster_pg_harness::Cluster;
 use std::{
@@ -26,7 +26,8 @@ use std::{
     time::Duration,
 };
 
-const ROUNDS: usize = 3;
+/// Rounds that a median is taken of.
+pub(crate) const ROUNDS: usize = 3;
 const BATCHES: [usize; 2] = [1, 100];
 /// Duration of one measurement.
 const SPAN: Duration = Duration::from_secs(3);
@@ -35,6 +36,8 @@ const LATENCIES: usize = 200;
 /// Waiting jobs, and the time that may be spent on handing them in.
 const WAITING: usize = 100_000;
 const WAITING_SPAN: Duration = Duration::from_secs(20);
+/// No round of a rival begins later.
+const LIMIT: Duration = Duration::from_secs(720);
 
 /// A queue that runs and has no jobs.
 pub(crate) trait Queue {
@@ -130,7 +133,7 @@ struct Memory {
 }
 
 /// Measures all, or those that are named; only the table of all goes into the documentation.
-pub(crate) fn measure(only: &[String]) {
+pub(crate) fn measure(only: &[String], rounds: usize) {
     let unknown = only.iter().find(|name| RIVALS.iter().all(|rival| rival.key != **name));
     if let Some(name) = unknown {
         let keys: Vec<&str> = RIVALS.iter().map(|rival| rival.key).collect();
@@ -138,7 +141,7 @@ pub(crate) fn measure(only: &[String]) {
         return;
     }
     println!(
-        "rivals: {PAIRS} senders hand in, {PAIRS} workers work off at the same time, all on the same cores; rounds of about {} s, medians of {ROUNDS} in turn",
+        "rivals: {PAIRS} senders hand in, {PAIRS} workers work off at the same time, all on the same cores; rounds of about {} s, medians of {rounds} in turn",
         SPAN.as_secs()
     );
     let mut syncs = sync_alone(process::directory().path());
@@ -147,22 +150,29 @@ pub(crate) fn measure(only: &[String]) {
         millis(percentile(&mut syncs, 50)),
         millis(percentile(&mut syncs, 99))
     );
-    let shared = Shared::default();
-    let mut figures: Vec<Figures> = RIVALS.iter().map(|_| Figures::default()).collect();
-    for round in 0..ROUNDS {
-        for (rival, figures) in RIVALS.iter().zip(&mut figures) {
-            if (only.is_empty() || only.iter().any(|name| name == rival.key)) && figures.failure.is_none() {
-                rival.measure(round, &shared, figures);
-            }
-        }
-    }
-    let table = table(&figures);
+    let table = table(&rounds_in_turn(only, rounds));
     println!("{table}");
     if only.is_empty()
         && let Err(reason) = document::write(&table)
     {
         println!("  the table was not written into docs/performance.md: {reason}");
     }
+}
+
+fn rounds_in_turn(only: &[String], rounds: usize) -> Vec<Figures> {
+    let (begun, shared) = (now(), Shared::default());
+    let mut figures: Vec<Figures> = RIVALS.iter().map(|_| Figures::default()).collect();
+    for round in 0..rounds {
+        for (rival, figures) in RIVALS.iter().zip(&mut figures) {
+            let is_wanted = only.is_empty() || only.iter().any(|name| name == rival.key);
+            if begun.elapsed() > LIMIT {
+                println!("  time is over: round {} of {} is left out", round + 1, rival.name);
+            } else if is_wanted && figures.failure.is_none() {
+                rival.measure(round, &shared, figures);
+            }
+        }
+    }
+    figures
 }
 
 impl Rival {

@@ -170,9 +170,10 @@ impl Link {
         assert!(!answer.contains("\"error\""), "NATS refused: {answer}");
     }
 
-    /// Something arrived that was not looked at.
+    /// A message arrived that was not looked at. A PING alone is none: to wait for what follows it could be for ever.
     fn has_more(&self) -> bool {
-        !self.stream.buffer().is_empty()
+        let arrived = self.stream.buffer();
+        arrived.starts_with(b"MSG ") || arrived.starts_with(b"HMSG ")
     }
 
     fn message(&mut self) -> Message {
