@@ -17,6 +17,7 @@ impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the server listens");
         stream.set_nodelay(true).expect("a socket option");
+        stream.set_read_timeout(Some(SILENCE)).expect("a socket option");
         Self { stream: BufReader::new(stream), address }
     }
 
@@ -170,5 +171,7 @@ fn parse(text: String) -> Option<Answer> {
     Some(Answer { status, epoch: epoch.unwrap_or(0), text })
 }
 
+/// Longest wait for a response: a server that has stalled fails the measurement.
+const SILENCE: Duration = Duration::from_secs(120);
 /// Timeout of a response; a caller of a server that has stalled then sends its request again.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);

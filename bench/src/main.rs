@@ -11,6 +11,7 @@ mod dashboard;
 mod engine;
 mod failover;
 mod fleet;
+mod guard;
 mod handover;
 mod heartbeats;
 mod merge;
@@ -88,14 +89,9 @@ enum What {
     /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
     Postgres,
     /// Muster beside other durable queues: throughput, latency, CPU per job, memory. Writes the table of docs/performance.md.
-    Rivals {
-        /// Only these, separated by commas; writes nothing.
-        #[arg(long, value_name = "NAME", value_delimiter = ',')]
-        only: Vec<String>,
-        /// Rounds that the medians are taken of.
-        #[arg(long, default_value_t = rivals::ROUNDS)]
-        rounds: usize,
-    },
+    ///
+    /// Installs them from Debian, PyPI and npm; takes a quarter of an hour.
+    Rivals(rivals::Options),
     /// From the end of the leader of two servers to the first write that the other acknowledges.
     Failover {
         /// Numbers of live tasks.
@@ -147,7 +143,7 @@ fn main() {
         What::Proof => proof::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
-        What::Rivals { only, rounds } => rivals::measure(&only, rounds),
+        What::Rivals(options) => rivals::measure(&options),
         What::Failover { tasks } => failover::measure(&tasks),
         What::Migrate { tasks } => migrate::measure(&tasks),
         What::Court { soldier } => court::measure(soldier),
@@ -169,7 +165,7 @@ fn main() {
             proof::measure();
             pool::measure();
             postgres::measure();
-            rivals::measure(&[], rivals::ROUNDS);
+            rivals::measure(&rivals::Options::default());
             failover::measure(&TASKS);
             migrate::measure(&TASKS);
             court::measure(false);

@@ -13,7 +13,8 @@ pub(crate) fn measure() {
         print(&cluster, rows);
     }
     drop(cluster);
-    rivals::measure(&["muster-postgres", "graphile-worker", "pg-boss"].map(str::to_owned), rivals::ROUNDS);
+    let only = ["muster-postgres", "graphile-worker", "pg-boss"].map(str::to_owned).to_vec();
+    rivals::measure(&rivals::Options { only, ..rivals::Options::default() });
 }
 
 /// The server and those of its settings that matter.

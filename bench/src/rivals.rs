@@ -1,10 +1,11 @@
-//! Muster beside other durable queues, one after the other in the same run: jobs are accepted durably, handed out, and
-//! finished durably.
+//! Muster beside other durable queues, one after the other in the same run. The work is the same for all: a job is
+//! accepted durably, handed out, and completed durably.
 
 mod beanstalkd;
 mod broker;
 mod document;
 mod driven;
+mod figures;
 mod install;
 mod muster;
 mod nats;
@@ -13,41 +14,75 @@ mod program;
 pub(crate) mod redis;
 
 use crate::{
-    cost::{tree_cpu, tree_mib},
+    cost::{process_cpu, tree_cpu, tree_mib},
     handover::sync_alone,
-    pool::{Drive, PAIRS, median},
+    pool::{Drive, PAIRS},
     stopwatch::{now, percentile},
 };
+use clap::Args;
+use figures::{Figures, Memory, millis};
 use muster_pg_harness::Cluster;
 use std::{
     cell::OnceCell,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     rc::Rc,
     time::Duration,
 };
 
-/// Rounds that a median is taken of.
-pub(crate) const ROUNDS: usize = 3;
+/// The part of the rivals to measure, and for how long.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only these, separated by commas; writes nothing.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Rounds that the medians are taken of; with fewer than the default nothing is written.
+    #[arg(long, value_name = "NUMBER", default_value_t = ROUNDS)]
+    pub(crate) rounds: usize,
+    /// Duration of one measurement; with less than the default nothing is written.
+    #[arg(long, default_value_t = SECONDS)]
+    pub(crate) seconds: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { only: Vec::new(), rounds: ROUNDS, seconds: SECONDS }
+    }
+}
+
+impl Options {
+    fn includes(&self, rival: &Rival) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == rival.key)
+    }
+
+    /// The documentation gets nothing that was measured in part or in haste.
+    fn is_complete(&self) -> bool {
+        self.only.is_empty() && self.rounds >= ROUNDS && self.seconds >= SECONDS
+    }
+}
+
+const ROUNDS: usize = 3;
+const SECONDS: u64 = 3;
 const BATCHES: [usize; 2] = [1, 100];
-/// Duration of one measurement.
-const SPAN: Duration = Duration::from_secs(3);
 /// Jobs of one round that are done one after the other.
 const LATENCIES: usize = 200;
-/// Waiting jobs, and the time that may be spent on handing them in.
+/// Number of waiting jobs whose memory is measured, and the time that submitting them may take.
 const WAITING: usize = 100_000;
 const WAITING_SPAN: Duration = Duration::from_secs(20);
-/// No round of a rival begins later.
+/// No round of a rival begins later, so that all ends within a quarter of an hour.
 const LIMIT: Duration = Duration::from_secs(720);
+/// A sync that takes less did not reach a disk.
+const DISK: Duration = Duration::from_micros(20);
 
 /// A queue that runs and has no jobs.
 pub(crate) trait Queue {
     fn version(&self) -> String;
-    /// Hands in jobs and works them off at the same time.
+    /// Submits jobs and completes them at the same time.
     fn run(&mut self, drive: Drive) -> Run;
-    /// The times of jobs that are done one after the other, from the beginning of the submission to the acknowledged
+    /// Latencies of jobs that are done one after the other, from the beginning of the submission to the acknowledged
     /// completion by a worker that waited.
     fn latencies(&mut self, jobs: usize) -> Vec<Duration>;
-    /// Hands in jobs that nobody works off; gives the roots of the server's processes.
+    /// Submits jobs that nobody works on; gives the roots of the server's processes.
     fn fill(&mut self, jobs: usize) -> Vec<u32>;
 }
 
@@ -60,35 +95,36 @@ pub(crate) struct Run {
     clients: f64,
 }
 
-/// Reads what processes and their descendants spend.
+/// Reads the CPU time of processes and their descendants.
 struct Meter {
     servers: Vec<u32>,
-    clients: Vec<u32>,
+    /// Programs that submit and complete jobs; if there are none, this process does.
+    programs: Vec<u32>,
 }
 
 impl Meter {
-    fn new(servers: &[u32], clients: &[u32]) -> Self {
-        Self { servers: servers.to_vec(), clients: clients.to_vec() }
+    fn new(servers: &[u32], programs: &[u32]) -> Self {
+        Self { servers: servers.to_vec(), programs: programs.to_vec() }
     }
 
     /// Watches while jobs are done at a rate.
     fn watch(&self, drive: Drive, work: impl FnOnce() -> f64) -> Run {
-        // The servers may be children of this process, which is the client.
-        let spent = || {
-            let servers = tree_cpu(&self.servers);
-            let clients = match self.clients.as_slice() {
-                [this] if *this == std::process::id() => crate::cost::process_cpu(*this),
-                others => tree_cpu(others),
-            };
-            (servers, clients)
-        };
-        let before = spent();
+        let before = self.spent();
         let rate = work();
-        let after = spent();
-        let cost = |after: Duration, before: Duration| {
-            after.saturating_sub(before).as_secs_f64() * 1e6 / drive.jobs as f64
+        let after = self.spent();
+        let [servers, clients] =
+            [0, 1].map(|of| after[of].saturating_sub(before[of]).as_secs_f64() * 1e6 / drive.jobs as f64);
+        Run { rate, servers, clients }
+    }
+
+    /// CPU time of the servers and of the clients so far.
+    fn spent(&self) -> [Duration; 2] {
+        // The servers are children of this process, so its descendants do not count as clients.
+        let clients = match self.programs.as_slice() {
+            [] => process_cpu(std::process::id()),
+            programs => tree_cpu(programs),
         };
-        Run { rate, servers: cost(after.0, before.0), clients: cost(after.1, before.1) }
+        [tree_cpu(&self.servers), clients]
     }
 }
 
@@ -97,119 +133,131 @@ struct Rival {
     /// For `--only`.
     key: &'static str,
     name: &'static str,
-    /// The place of the Muster in the list that it is compared with.
+    /// Place in the list of the Muster that it is compared with.
     beside: usize,
     start: fn(&Shared) -> Result<Box<dyn Queue>, String>,
 }
 
-/// Servers that rivals share.
+/// Programs and servers that rivals share, each installed or started once, when it is first needed.
 #[derive(Default)]
 struct Shared {
-    cluster: OnceCell<Rc<Cluster>>,
+    cluster: OnceCell<Result<Rc<Cluster>, String>>,
+    node: OnceCell<Result<PathBuf, String>>,
+    python: OnceCell<Result<PathBuf, String>>,
 }
 
 impl Shared {
-    fn cluster(&self) -> Rc<Cluster> {
-        Rc::clone(self.cluster.get_or_init(|| Rc::new(Cluster::start())))
+    fn cluster(&self) -> Result<Rc<Cluster>, String> {
+        let start = || install::postgresql().map(|()| Rc::new(Cluster::start()));
+        self.cluster.get_or_init(start).clone()
+    }
+
+    fn node(&self) -> Result<PathBuf, String> {
+        self.node.get_or_init(install::node).clone()
+    }
+
+    /// A program of the Python packages, or Python itself.
+    fn python(&self, program: &str) -> Result<PathBuf, String> {
+        self.python.get_or_init(install::python).clone().map(|directory| directory.join(program))
     }
 }
 
-/// What was measured of one rival.
-#[derive(Default)]
-struct Figures {
-    version: String,
-    runs: [Vec<Run>; 2],
-    latencies: Vec<Duration>,
-    memory: Option<Memory>,
-    /// It could not be measured.
-    failure: Option<String>,
-}
-
-/// Memory of a queue's servers, with hardly a job and with many.
-struct Memory {
-    idle_mib: f64,
-    filled_mib: f64,
-    jobs: usize,
-}
-
-/// Measures all, or those that are named; only the table of all goes into the documentation.
-pub(crate) fn measure(only: &[String], rounds: usize) {
-    let unknown = only.iter().find(|name| RIVALS.iter().all(|rival| rival.key != **name));
-    if let Some(name) = unknown {
+/// Measures all, or those that are named; only complete measurements go into the documentation.
+pub(crate) fn measure(options: &Options) {
+    let is_known = |name: &&String| RIVALS.iter().any(|rival| rival.key == **name);
+    if let Some(name) = options.only.iter().find(|name| !is_known(name)) {
         let keys: Vec<&str> = RIVALS.iter().map(|rival| rival.key).collect();
         println!("There is no rival {name}. Choose from: {}.", keys.join(", "));
         return;
     }
-    println!(
-        "rivals: {PAIRS} senders hand in, {PAIRS} workers work off at the same time, all on the same cores; rounds of about {} s, medians of {rounds} in turn",
-        SPAN.as_secs()
-    );
-    let mut syncs = sync_alone(process::directory().path());
-    println!(
-        "  one write of a page and its fdatasync alone: p50 {:.2} ms, p99 {:.2} ms",
-        millis(percentile(&mut syncs, 50)),
-        millis(percentile(&mut syncs, 99))
-    );
-    let table = table(&rounds_in_turn(only, rounds));
-    println!("{table}");
-    if only.is_empty()
-        && let Err(reason) = document::write(&table)
-    {
-        println!("  the table was not written into docs/performance.md: {reason}");
+    let conditions = conditions(options);
+    println!("rivals: {conditions}");
+    let section = format!("{conditions}\n\n{}", figures::table(&in_turn(options)));
+    println!("\n{section}");
+    if options.is_complete() {
+        match document::write(&section) {
+            Ok(()) => println!("  This is in docs/performance.md now."),
+            Err(reason) => println!("  docs/performance.md is unchanged: {reason}"),
+        }
     }
 }
 
-fn rounds_in_turn(only: &[String], rounds: usize) -> Vec<Figures> {
+/// One paragraph on this run and this machine.
+fn conditions(options: &Options) -> String {
+    let mut syncs = sync_alone(process::directory().path());
+    let [p50, p99] = [50, 99].map(|percent| percentile(&mut syncs, percent));
+    if p50 < DISK {
+        println!("  The directory for temporary files is not on a disk: set TMPDIR to one that is.");
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!(
+        "{PAIRS} senders and {PAIRS} workers at the same time, everything on the same {cores} cores; medians of {} rounds in turn, each of about {} s. One write of a page and its `fdatasync` alone: p50 {:.2} ms, p99 {:.2} ms.",
+        options.rounds,
+        options.seconds,
+        millis(p50),
+        millis(p99)
+    )
+}
+
+fn in_turn(options: &Options) -> Vec<Figures> {
     let (begun, shared) = (now(), Shared::default());
     let mut figures: Vec<Figures> = RIVALS.iter().map(|_| Figures::default()).collect();
-    for round in 0..rounds {
+    for round in 0..options.rounds {
         for (rival, figures) in RIVALS.iter().zip(&mut figures) {
-            let is_wanted = only.is_empty() || only.iter().any(|name| name == rival.key);
+            if !options.includes(rival) || figures.failure.is_some() {
+                continue;
+            }
             if begun.elapsed() > LIMIT {
-                println!("  time is over: round {} of {} is left out", round + 1, rival.name);
-            } else if is_wanted && figures.failure.is_none() {
-                rival.measure(round, &shared, figures);
+                println!("  The time is up: {} has no round {}.", rival.name, round + 1);
+                if figures.runs[0].is_empty() {
+                    figures.failure = Some("the time was up before its turn".into());
+                }
+            } else {
+                rival.measure(options, &shared, figures);
             }
         }
     }
+    println!("  {:.0} s in all", begun.elapsed().as_secs_f64());
     figures
 }
 
 impl Rival {
-    /// Measures one round; what fails is left out from then on.
-    fn measure(&self, round: usize, shared: &Shared, figures: &mut Figures) {
-        let round = AssertUnwindSafe(|| self.round(round, shared, figures));
+    /// Measures one round. A rival that fails is skipped from then on.
+    fn measure(&self, options: &Options, shared: &Shared, figures: &mut Figures) {
+        let round = AssertUnwindSafe(|| self.round(options, shared, figures));
         let failure = match catch_unwind(round) {
             Ok(Ok(())) => return,
             Ok(Err(reason)) => reason,
-            Err(_) => "it failed, see above".into(),
+            Err(_) => "a measurement of it failed".into(),
         };
-        println!("  {} is left out: {failure}", self.name);
+        println!("  {} is skipped: {failure}", self.name);
         figures.failure = Some(failure);
     }
 
-    fn round(&self, round: usize, shared: &Shared, figures: &mut Figures) -> Result<(), String> {
+    fn round(&self, options: &Options, shared: &Shared, figures: &mut Figures) -> Result<(), String> {
         let mut queue = (self.start)(shared)?;
         figures.version = queue.version();
         for (batch, runs) in BATCHES.into_iter().zip(&mut figures.runs) {
             let rate = runs.last().map_or_else(|| probe(&mut *queue, batch), |run| run.rate);
-            let run = queue.run(drive(batch, rate));
+            let run = queue.run(drive(batch, rate * options.seconds as f64));
             println!(
-                "  {} {}, {batch} in a request: {:.0} jobs/s, {:.0} µs of a core per job, clients {:.0}",
+                "  {} {}, {batch} in a request: {:.0} jobs/s, µs of a core per job: servers {:.0}, clients {:.0}",
                 self.name, figures.version, run.rate, run.servers, run.clients
             );
             runs.push(run);
         }
         figures.latencies.extend(queue.latencies(LATENCIES));
+        // Two of them would not do for one server that both use.
         drop(queue);
-        if round == 0 {
+        if figures.memory.is_none() {
             figures.memory = Some(self.memory(shared, figures.runs[1][0].rate)?);
         }
         Ok(())
     }
 
+    /// Measures the memory of a fresh server, at first with hardly a job.
     fn memory(&self, shared: &Shared, rate: f64) -> Result<Memory, String> {
-        let jobs = WAITING.min((rate * WAITING_SPAN.as_secs_f64()) as usize / 1_600 * 1_600);
+        let jobs = WAITING.min(drive(100, rate * WAITING_SPAN.as_secs_f64()).jobs);
         let mut queue = (self.start)(shared)?;
         let idle_mib = tree_mib(&queue.fill(PAIRS));
         let filled_mib = tree_mib(&queue.fill(jobs));
@@ -217,7 +265,7 @@ impl Rival {
     }
 }
 
-/// Finds out roughly how fast a queue is.
+/// Finds out roughly how many jobs per second a queue does.
 fn probe(queue: &mut dyn Queue, batch: usize) -> f64 {
     let mut jobs = PAIRS * batch.max(20);
     loop {
@@ -229,61 +277,13 @@ fn probe(queue: &mut dyn Queue, batch: usize) -> f64 {
     }
 }
 
-/// So many jobs as take one measurement.
-fn drive(batch: usize, rate: f64) -> Drive {
+/// About so many jobs, in whole requests of each sender.
+fn drive(batch: usize, jobs: f64) -> Drive {
     let unit = PAIRS * batch;
-    Drive { batch, jobs: ((rate * SPAN.as_secs_f64()) as usize / unit).max(1) * unit }
+    Drive { batch, jobs: (jobs as usize / unit).max(1) * unit }
 }
 
-fn table(figures: &[Figures]) -> String {
-    let rate = |place: usize, batch: usize| {
-        let runs = &figures[place].runs[batch];
-        if runs.is_empty() { f64::NAN } else { median(runs.iter().map(|run| run.rate).collect()) }
-    };
-    let mut table = HEAD.to_owned();
-    for (place, (rival, figures)) in RIVALS.iter().zip(figures).enumerate() {
-        let name = format!("{} {}", rival.name, figures.version);
-        if let Some(failure) = &figures.failure {
-            table += &format!("| {name} | left out: {failure} | | | | | | | |\n");
-            continue;
-        }
-        let Some(memory) = &figures.memory else { continue };
-        let ratio = |batch: usize| rate(rival.beside, batch) / rate(place, batch);
-        let cost = |cost: fn(&Run) -> f64| {
-            figures
-                .runs
-                .each_ref()
-                .map(|runs| format!("{:.0}", median(runs.iter().map(cost).collect())))
-                .join(" / ")
-        };
-        let latency = |percent| millis(percentile(&mut figures.latencies.clone(), percent));
-        table += &format!(
-            "| {name} | {:.0} | {:.2} | {:.0} | {:.2} | {:.2} / {:.2} | {} | {} | {:.0} → {:.0}{} |\n",
-            rate(place, 0),
-            ratio(0),
-            rate(place, 1),
-            ratio(1),
-            latency(50),
-            latency(99),
-            cost(|run| run.servers),
-            cost(|run| run.clients),
-            memory.idle_mib,
-            memory.filled_mib,
-            if memory.jobs < WAITING { format!(" ({})", memory.jobs) } else { String::new() },
-        );
-    }
-    table
-}
-
-fn millis(span: Duration) -> f64 {
-    span.as_secs_f64() * 1000.0
-}
-
-const HEAD: &str = "\
-| queue | jobs/s, 1 in a request | Muster is | jobs/s, 100 in a request | Muster is | one job, p50 / p99 ms | µs of a core per job, servers, 1 / 100 | clients, 1 / 100 | MiB, idle → 100,000 jobs waiting |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
-";
-
+/// The Musters stand before those that are compared with them.
 const RIVALS: [Rival; 10] = [
     Rival {
         key: "muster",
@@ -292,12 +292,17 @@ const RIVALS: [Rival; 10] = [
         start: |_| Ok(Box::new(muster::Muster::new(None))),
     },
     Rival { key: "redis", name: "Redis streams", beside: 0, start: |_| Ok(Box::new(redis::Redis::start()?)) },
-    Rival { key: "nats", name: "NATS JetStream", beside: 0, start: |_| Ok(Box::new(nats::Nats::start()?)) },
+    Rival {
+        key: "nats",
+        name: "NATS JetStream",
+        beside: 0,
+        start: |shared| Ok(Box::new(nats::Nats::start(shared)?)),
+    },
     Rival {
         key: "rabbitmq",
         name: "RabbitMQ quorum queue",
         beside: 0,
-        start: |_| Ok(Box::new(driven::RabbitMq::start()?)),
+        start: |shared| Ok(Box::new(driven::RabbitMq::start(shared)?)),
     },
     Rival {
         key: "beanstalkd",
@@ -309,30 +314,30 @@ const RIVALS: [Rival; 10] = [
         key: "celery",
         name: "Celery on Redis",
         beside: 0,
-        start: |_| Ok(Box::new(driven::Celery::start()?)),
+        start: |shared| Ok(Box::new(driven::Celery::start(shared)?)),
     },
     Rival {
         key: "temporal",
         name: "Temporal, development server",
         beside: 0,
-        start: |_| Ok(Box::new(driven::Temporal::start()?)),
+        start: |shared| Ok(Box::new(driven::Temporal::start(shared)?)),
     },
     Rival {
         key: "muster-postgres",
         name: "Muster, PostgreSQL",
         beside: 7,
-        start: |shared| Ok(Box::new(muster::Muster::new(Some(shared.cluster())))),
+        start: |shared| Ok(Box::new(muster::Muster::new(Some(shared.cluster()?)))),
     },
     Rival {
         key: "graphile-worker",
         name: "graphile-worker",
         beside: 7,
-        start: |shared| Ok(Box::new(driven::OnPostgres::start(shared.cluster(), "graphile-worker")?)),
+        start: |shared| Ok(Box::new(driven::OnPostgres::start(shared, "graphile-worker")?)),
     },
     Rival {
         key: "pg-boss",
         name: "pg-boss",
         beside: 7,
-        start: |shared| Ok(Box::new(driven::OnPostgres::start(shared.cluster(), "pg-boss")?)),
+        start: |shared| Ok(Box::new(driven::OnPostgres::start(shared, "pg-boss")?)),
     },
 ];

@@ -1,5 +1,6 @@
 //! The real server, beside which everything over HTTP is measured.
 
+use crate::guard::ended_with_this;
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
@@ -28,8 +29,7 @@ impl Server {
     /// Starts a program that prints `listening on http://ADDR`, and waits until it does.
     pub(crate) fn start_command(command: &mut Command) -> Self {
         let spawned = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn();
-        let mut child =
-            spawned.expect("the program is there: cargo build --release -p muster -p muster-bench");
+        let mut child = spawned.expect("the program can be run");
         let mut output = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut line = String::new();
         output.read_line(&mut line).expect("the server speaks");
@@ -51,8 +51,13 @@ impl Drop for Server {
     }
 }
 
-/// `serve` with the secrets of this module.
+/// `serve` with the secrets of this module. The server ends with the thread that starts it.
 pub(crate) fn serve(program: &Path, data: &Path, store: &str) -> Command {
+    assert!(
+        program.exists(),
+        "run `cargo build --release -p muster -p muster-bench`: no {}",
+        program.display()
+    );
     let mut command = Command::new(program);
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--store", store, "--data"])
@@ -61,7 +66,7 @@ pub(crate) fn serve(program: &Path, data: &Path, store: &str) -> Command {
         .env("MUSTER_ENROL_SECRET", ENROL_SECRET)
         .env("MUSTER_ADMIN_TOKEN", ADMIN_TOKEN)
         .env("MUSTER_LOG", "error");
-    command
+    ended_with_this(&command)
 }
 
 pub(crate) fn binary() -> PathBuf {

@@ -24,7 +24,7 @@ impl Beanstalkd {
         let (data, address) = (process::directory(), process::free_address());
         let mut command = Command::new(program);
         command.args(["-l", "127.0.0.1", "-p", &address.port().to_string(), "-f0", "-b"]).arg(data.path());
-        let process = Process::start(&mut command, Some(data))?;
+        let mut process = Process::start(&command, data)?;
         process.wait_for(address)?;
         Ok(Self { process, address })
     }

@@ -1,6 +1,6 @@
 //! Servers whose protocol is spoken here.
 
-use super::{Meter, Queue, Run};
+use super::{Meter, Queue, Run, process::PATIENCE};
 use crate::{
     pool::{Drive, PAIRS, Side, run},
     stopwatch::now,
@@ -28,7 +28,7 @@ impl<B: Broker> Queue for B {
 
     fn run(&mut self, drive: Drive) -> Run {
         let [producers, workers] = sides(self);
-        Meter::new(&[self.server()], &[std::process::id()]).watch(drive, || run(drive, producers, workers))
+        Meter::new(&[self.server()], &[]).watch(drive, || run(drive, producers, workers))
     }
 
     fn latencies(&mut self, jobs: usize) -> Vec<Duration> {
@@ -60,14 +60,14 @@ pub(super) fn latencies(
         thread::sleep(Duration::from_millis(2));
         let begun = now();
         producer.step(1);
-        ended.recv().expect("the job is done").duration_since(begun)
+        ended.recv_timeout(PATIENCE).expect("the job is done").duration_since(begun)
     };
     let latencies = (0..jobs).map(latency).collect();
     working.join().expect("the worker ends");
     latencies
 }
 
-/// Hands in so many jobs, a hundred in a request.
+/// Submits so many jobs, a hundred in a request.
 pub(super) fn fill(producers: Vec<Box<dyn Side>>, jobs: usize) {
     let share = jobs / producers.len();
     thread::scope(|scope| {

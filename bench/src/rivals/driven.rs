@@ -1,6 +1,7 @@
 //! The servers of queues that are driven by their own client libraries: RabbitMQ, PostgreSQL, Celery's Redis, Temporal.
 
 use super::{
+    Shared,
     broker::Broker,
     install,
     process::{self, Process},
@@ -20,16 +21,18 @@ pub(super) struct RabbitMq {
 }
 
 impl RabbitMq {
-    pub(super) fn start() -> Result<Driven<Self>, String> {
-        let driver = Driver::node("rabbitmq")?;
+    pub(super) fn start(shared: &Shared) -> Result<Driven<Self>, String> {
+        let driver = Driver::node("rabbitmq", shared)?;
         install::debian("rabbitmq-server", "rabbitmq-server")?;
-        let (data, names) = (process::directory(), process::free_address());
+        let [names, address, peers] = process::free_addresses();
         let names_port = names.port().to_string();
         let mut register = Command::new("epmd");
-        let register = Process::start(register.args(["-port", &names_port, "-address", "127.0.0.1"]), None)?;
+        register.args(["-port", &names_port, "-address", "127.0.0.1"]);
+        let mut register = Process::start(&register, process::directory())?;
         register.wait_for(names)?;
-        let (address, peers) = (process::free_address(), process::free_address());
+        let data = process::directory();
         let home = data.path();
+        // Not the program in the path, which changes the user.
         let mut command = Command::new("/usr/lib/rabbitmq/bin/rabbitmq-server");
         command
             .env("HOME", home)
@@ -44,7 +47,7 @@ impl RabbitMq {
             .env("RABBITMQ_PID_FILE", home.join("pid"))
             .env("RABBITMQ_CONFIG_FILE", home.join("rabbitmq"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", home.join("enabled_plugins"));
-        let process = Process::start(&mut command, Some(data))?;
+        let mut process = Process::start(&command, data)?;
         process.wait_for(address)?;
         Ok(Driven { driver, server: Self { process, address, queues: 0, _names: register } })
     }
@@ -73,8 +76,9 @@ pub(super) struct OnPostgres {
 }
 
 impl OnPostgres {
-    pub(super) fn start(cluster: Rc<Cluster>, library: &'static str) -> Result<Driven<Self>, String> {
-        Ok(Driven { driver: Driver::node(library)?, server: Self { cluster, library, database: None } })
+    pub(super) fn start(shared: &Shared, library: &'static str) -> Result<Driven<Self>, String> {
+        let (driver, cluster) = (Driver::node(library, shared)?, shared.cluster()?);
+        Ok(Driven { driver, server: Self { cluster, library, database: None } })
     }
 }
 
@@ -142,8 +146,8 @@ pub(super) fn postmaster(cluster: &Cluster) -> u32 {
 pub(super) struct Celery(Redis);
 
 impl Celery {
-    pub(super) fn start() -> Result<Driven<Self>, String> {
-        Ok(Driven { driver: Driver::python("celery_redis")?, server: Self(Redis::start()?) })
+    pub(super) fn start(shared: &Shared) -> Result<Driven<Self>, String> {
+        Ok(Driven { driver: Driver::python("celery_redis", shared)?, server: Self(Redis::start()?) })
     }
 }
 
@@ -169,16 +173,16 @@ pub(super) struct Temporal {
 }
 
 impl Temporal {
-    pub(super) fn start() -> Result<Driven<Self>, String> {
-        let driver = Driver::python("temporal")?;
+    pub(super) fn start(shared: &Shared) -> Result<Driven<Self>, String> {
+        let driver = Driver::python("temporal", shared)?;
         let (data, address) = (process::directory(), process::free_address());
-        let mut command = Command::new(install::python("temporal")?);
+        let mut command = Command::new(shared.python("temporal")?);
         command
             .args(["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "never"])
             .args(["--port", &address.port().to_string(), "--sqlite-pragma", "synchronous=full"])
             .args(["--sqlite-pragma", "journal_mode=wal", "--db-filename"])
             .arg(data.path().join("temporal.db"));
-        let process = Process::start(&mut command, Some(data))?;
+        let mut process = Process::start(&command, data)?;
         process.wait_for(address)?;
         Ok(Driven { driver, server: Self { process, address, queues: 0 } })
     }

@@ -1,8 +1,8 @@
 //! The load on NATS JetStream: publish, fetch, acknowledge with confirmation, each synced (`sync_interval: always`).
 
 use super::{
+    Shared,
     broker::Broker,
-    install,
     process::{self, Process, connect},
 };
 use crate::pool::{PAYLOAD, Side};
@@ -20,15 +20,15 @@ pub(super) struct Nats {
 }
 
 impl Nats {
-    pub(super) fn start() -> Result<Self, String> {
-        let program = install::python("nats-server")?;
+    pub(super) fn start(shared: &Shared) -> Result<Self, String> {
+        let program = shared.python("nats-server")?;
         let (data, address) = (process::directory(), process::free_address());
         let file = data.path().join("nats.conf");
         let store = data.path().display();
         let settings =
             format!("listen: {address}\njetstream {{ store_dir: \"{store}\", sync_interval: always }}\n");
         fs::write(&file, settings).map_err(|error| error.to_string())?;
-        let process = Process::start(Command::new(program).arg("-c").arg(file), Some(data))?;
+        let mut process = Process::start(Command::new(program).arg("-c").arg(file), data)?;
         process.wait_for(address)?;
         let mut link = Link::open(address, "first");
         link.ask(

@@ -1,8 +1,10 @@
 //! Processes that a measurement starts, and connections to them.
 
-use crate::{cost::tree, stopwatch::now};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::{cost::tree, guard::ended_after, stopwatch::now};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::{
+    array, fs,
+    fs::File,
     net::{SocketAddr, TcpListener, TcpStream},
     process::{Child, Command, Stdio},
     thread,
@@ -10,49 +12,74 @@ use std::{
 };
 use tempfile::TempDir;
 
-/// A process and its descendants; they are ended when it is dropped, and its directory is removed.
+/// A process with its descendants. Dropping it ends them and removes its directory.
 pub(crate) struct Process {
     pub(super) child: Child,
-    _data: Option<TempDir>,
+    data: TempDir,
 }
 
 impl Process {
-    /// Starts a server that says nothing.
-    pub(super) fn start(command: &mut Command, data: Option<TempDir>) -> Result<Self, String> {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-        Ok(Self::of(child, data))
+    /// Starts a server with a directory for its data. What it prints goes to a file there.
+    pub(super) fn start(command: &Command, data: TempDir) -> Result<Self, String> {
+        let output = File::create(data.path().join(OUTPUT)).map_err(|error| error.to_string())?;
+        let errors = output.try_clone().map_err(|error| error.to_string())?;
+        let mut command = ended_after(command, LIMIT);
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        Self::spawn(command, data)
     }
 
-    /// Takes over a process that was started.
-    pub(super) fn of(child: Child, data: Option<TempDir>) -> Self {
-        Self { child, _data: data }
+    /// Starts a program that is told on its input what to do and answers on its output.
+    pub(super) fn start_piped(command: &Command) -> Result<Self, String> {
+        let mut command = ended_after(command, LIMIT);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Self::spawn(command, directory())
+    }
+
+    fn spawn(mut command: Command, data: TempDir) -> Result<Self, String> {
+        let child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+        Ok(Self { child, data })
     }
 
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until something listens there.
-    pub(super) fn wait_for(&self, address: SocketAddr) -> Result<(), String> {
+    /// Waits until the server accepts connections.
+    pub(super) fn wait_for(&mut self, address: SocketAddr) -> Result<(), String> {
         let begun = now();
         while TcpStream::connect(address).is_err() {
+            let ended = self.child.try_wait().map_err(|error| error.to_string())?;
+            if let Some(status) = ended {
+                return Err(format!("its server ended with {status}: {}", self.last_line()));
+            }
             if begun.elapsed() > PATIENCE {
-                return Err(format!("nothing listened on {address} after {} s", PATIENCE.as_secs()));
+                return Err(format!(
+                    "its server did not listen after {} s: {}",
+                    PATIENCE.as_secs(),
+                    self.last_line()
+                ));
             }
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }
+
+    fn last_line(&self) -> String {
+        let output = fs::read(self.data.path().join(OUTPUT)).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        output.trim_end().lines().last().unwrap_or("it printed nothing").to_owned()
+    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        for id in tree(&[self.child.id()]) {
-            if let Some(id) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-                // It may have ended by itself.
-                let _ = kill_process(id, Signal::KILL);
-            }
+        let pid = |id: u32| i32::try_from(id).ok().and_then(Pid::from_raw);
+        // Any of them may have ended by itself. The group has those whose parents ended before them.
+        for id in tree(&[self.child.id()]).into_iter().filter_map(pid) {
+            let _ = kill_process(id, Signal::KILL);
+        }
+        if let Some(group) = pid(self.child.id()) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.wait();
     }
@@ -63,13 +90,20 @@ pub(super) fn directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-/// An address on loopback that nobody uses.
+/// The address of nothing yet: a free port on loopback.
 pub(super) fn free_address() -> SocketAddr {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    free.local_addr().expect("its address")
+    let [address] = free_addresses();
+    address
 }
 
-/// Opens a connection on which nothing waits for ever.
+/// Different free ports on loopback.
+pub(super) fn free_addresses<const COUNT: usize>() -> [SocketAddr; COUNT] {
+    let bound: [TcpListener; COUNT] =
+        array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    bound.map(|listener| listener.local_addr().expect("its address"))
+}
+
+/// Opens a connection on which no read waits for ever.
 pub(super) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("the server listens");
     stream.set_nodelay(true).expect("a socket option");
@@ -77,5 +111,8 @@ pub(super) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// For a server to start, and for a response.
+/// Longest wait for a server to start, and for a response.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest life of a process. A measurement of all rivals takes less.
+const LIMIT: Duration = Duration::from_secs(900);
+const OUTPUT: &str = "output";

@@ -1,7 +1,7 @@
 //! Queues that are driven by programs in another language, with the client library of the queue.
 
 use super::{
-    Meter, Queue, Run, install,
+    Meter, Queue, Run, Shared, install,
     process::{PATIENCE, Process},
 };
 use crate::{
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::Command,
     sync::mpsc::{self, Receiver},
     thread,
     time::Duration,
@@ -28,29 +28,25 @@ pub(super) struct Driver {
 
 impl Driver {
     /// A module of `bench/node`.
-    pub(super) fn node(library: &'static str) -> Result<Self, String> {
+    pub(super) fn node(library: &'static str, shared: &Shared) -> Result<Self, String> {
         let script = install::node_directory().join("drive.mjs");
-        Ok(Self { program: install::node()?, script, library })
+        Ok(Self { program: shared.node()?, script, library })
     }
 
     /// A module of `bench/python`.
-    pub(super) fn python(library: &'static str) -> Result<Self, String> {
+    pub(super) fn python(library: &'static str, shared: &Shared) -> Result<Self, String> {
         let script = install::python_directory().join("drive.py");
-        Ok(Self { program: install::python("python")?, script, library })
+        Ok(Self { program: shared.python("python")?, script, library })
     }
 
     fn part(&self, part: &str, settings: &Value) -> Part {
-        let child = Command::new(&self.program)
-            .arg(&self.script)
-            .args([self.library, part, &settings.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut child = child.expect("the program that drives a queue starts");
-        let output = BufReader::new(child.stdout.take().expect("it was piped"));
+        let mut command = Command::new(&self.program);
+        command.arg(&self.script).args([self.library, part, &settings.to_string()]);
+        let mut process = Process::start_piped(&command).expect("the program that drives a queue starts");
+        let output = BufReader::new(process.child.stdout.take().expect("it was piped"));
         let (tell, lines) = mpsc::channel();
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Part { process: Process::of(child, None), lines }
+        Part { process, lines }
     }
 }
 

@@ -41,7 +41,7 @@ impl Redis {
             .args(["--bind", "127.0.0.1", "--port", &address.port().to_string(), "--save", ""])
             .args(["--appendonly", "yes", "--appendfsync", "always", "--dir"])
             .arg(data.path());
-        let process = Process::start(&mut command, Some(data))?;
+        let mut process = Process::start(&command, data)?;
         process.wait_for(address)?;
         let mut link = Link::open(address);
         link.send(&[&["XGROUP", "CREATE", "jobs", "workers", "0", "MKSTREAM"]]);
@@ -110,10 +110,10 @@ impl Side for Worker {
         if ids.is_empty() {
             return 0;
         }
-        let acks: Vec<Vec<&str>> =
-            ids.iter().map(|id| vec!["XACK", "jobs", "workers", id.as_str()]).collect();
-        self.link.send(&acks.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        self.link.answers(ids.len());
+        let mut ack = vec!["XACK", "jobs", "workers"];
+        ack.extend(ids.iter().map(String::as_str));
+        self.link.send(&[&ack]);
+        self.link.answers(1);
         ids.len()
     }
 }
