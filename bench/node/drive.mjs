@@ -15,11 +15,11 @@ const parts = {
     const send = await sender(settings);
     await told("ready");
     let left = settings.jobs;
-    const loop = async () => {
+    const loop = async (_, number) => {
       while (left > 0) {
         const count = Math.min(settings.batch, left);
         left -= count;
-        await send(count);
+        await send(count, number);
       }
     };
     await Promise.all(Array.from({ length: settings.senders }, loop));
@@ -46,7 +46,7 @@ const parts = {
       await setTimeout(2);
       done = Promise.withResolvers();
       const begun = performance.now();
-      await Promise.all([send(1), done.promise]);
+      await Promise.all([send(1, 0), done.promise]);
       times.push(performance.now() - begun);
     }
     console.log(JSON.stringify(times));
