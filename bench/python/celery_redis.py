@@ -92,9 +92,9 @@ def _point_at(url):
 
 
 def _start_worker(url):
-    """A child of this process, so that it ends with it and its work is counted."""
+    """A child of this process, so that it ends with it and its work is counted; a process for each core."""
     quiet = ["--loglevel=ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    command = [sys.executable, "-m", "celery", "-A", "celery_redis", "worker", "--concurrency=2", *quiet]
+    command = [sys.executable, "-m", "celery", "-A", "celery_redis", "worker", *quiet]
     here = os.path.dirname(os.path.abspath(__file__))
     environment = {**os.environ, "BENCH_URL": url, "C_FORCE_ROOT": "1"}
     silent = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

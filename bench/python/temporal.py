@@ -6,6 +6,7 @@ import uuid
 
 from temporalio import workflow
 from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 
@@ -17,7 +18,7 @@ class Job:
 
 
 def prepare(settings, _ready):
-    pass
+    asyncio.run(_prepare(settings))
 
 
 def send(settings, ready):
@@ -30,6 +31,17 @@ def work(settings, ready):
 
 def latency(settings, ready):
     return asyncio.run(_latency(settings, ready))
+
+
+async def _prepare(settings):
+    """The server listens before it has its namespace."""
+    while True:
+        try:
+            client, _ = await _open(settings["url"])
+            await client.count_workflows()
+            return
+        except RPCError:
+            await asyncio.sleep(0.1)
 
 
 async def _send(settings, ready):
@@ -50,7 +62,7 @@ async def _send(settings, ready):
 async def _work(settings, ready):
     client, queue = await _open(settings["url"])
     query = f"TaskQueue = '{queue}' AND ExecutionStatus = 'Completed'"
-    async with _worker(client, queue):
+    async with _worker(client, queue, settings["workers"]):
         # The worker asks for work from now on; jobs are there when the sender begins.
         await asyncio.to_thread(ready)
         while (await client.count_workflows(query)).count < settings["jobs"]:
@@ -60,7 +72,7 @@ async def _work(settings, ready):
 async def _latency(settings, ready):
     client, queue = await _open(settings["url"])
     times = []
-    async with _worker(client, queue):
+    async with _worker(client, queue, settings["workers"]):
         await asyncio.to_thread(ready)
         for _ in range(settings["jobs"]):
             await asyncio.sleep(0.002)
@@ -75,9 +87,15 @@ def _start(client, queue, settings):
     return client.start_workflow(Job.run, settings["payload"], id=str(uuid.uuid4()), task_queue=queue)
 
 
-def _worker(client, queue):
-    runner = UnsandboxedWorkflowRunner()
-    return Worker(client, task_queue=queue, workflows=[Job], workflow_runner=runner, max_concurrent_workflow_tasks=200)
+def _worker(client, queue, polls):
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=[Job],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_concurrent_workflow_tasks=200,
+        max_concurrent_workflow_task_polls=polls,
+    )
 
 
 async def _open(url):
