@@ -119,20 +119,20 @@ pub(crate) fn run<P: Side + 'static, W: Side + 'static>(
 ) -> f64 {
     let done = Arc::new(AtomicUsize::new(0));
     let (end, ends) = mpsc::channel();
-    let begun = now();
-    let share = drive.jobs / PAIRS;
+    let (begun, left) = (now(), Arc::new(AtomicUsize::new(drive.jobs)));
     let producing: Vec<_> = producers
         .into_iter()
         .map(|mut producer| {
+            let left = Arc::clone(&left);
             thread::spawn(move || {
-                let mut sent = 0;
-                while sent < share {
-                    sent += producer.step(drive.batch.min(share - sent));
+                let take = |left: usize| (left > 0).then(|| left.saturating_sub(drive.batch));
+                while let Ok(left) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+                    producer.step(drive.batch.min(left));
                 }
             })
         })
         .collect();
-    let total = share * PAIRS;
+    let total = drive.jobs;
     let working: Vec<_> = workers
         .into_iter()
         .map(|mut worker| {

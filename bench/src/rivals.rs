@@ -64,8 +64,12 @@ impl Options {
 const ROUNDS: usize = 3;
 const SECONDS: u64 = 3;
 const BATCHES: [usize; 2] = [1, 100];
+/// Jobs per second of a rival that nothing is known about.
+const SLOW: f64 = 160.0;
 /// Jobs of one round that are done one after the other.
 const LATENCIES: usize = 200;
+/// Jobs before them that do not count: clients open connections when they first need them.
+const WARM_UP: usize = 10;
 /// Number of waiting jobs whose memory is measured, and the time that submitting them may take.
 const WAITING: usize = 100_000;
 const WAITING_SPAN: Duration = Duration::from_secs(20);
@@ -237,8 +241,10 @@ impl Rival {
     fn round(&self, options: &Options, shared: &Shared, figures: &mut Figures) -> Result<(), String> {
         let mut queue = (self.start)(shared)?;
         figures.version = queue.version();
+        let mut rate = SLOW;
         for (batch, runs) in BATCHES.into_iter().zip(&mut figures.runs) {
-            let rate = runs.last().map_or_else(|| probe(&mut *queue, batch), |run| run.rate);
+            // In the first round the rate is not known yet, but that of a hundred is hardly below that of one.
+            rate = runs.last().map_or_else(|| probe(&mut *queue, drive(batch, rate)), |run| run.rate);
             let run = queue.run(drive(batch, rate * options.seconds as f64));
             println!(
                 "  {} {}, {batch} in a request: {:.0} jobs/s, µs of a core per job: servers {:.0}, clients {:.0}",
@@ -246,7 +252,7 @@ impl Rival {
             );
             runs.push(run);
         }
-        figures.latencies.extend(queue.latencies(LATENCIES));
+        figures.latencies.extend(queue.latencies(WARM_UP + LATENCIES).into_iter().skip(WARM_UP));
         // Two of them would not do for one server that both use.
         drop(queue);
         if figures.memory.is_none() {
@@ -266,21 +272,21 @@ impl Rival {
 }
 
 /// Finds out roughly how many jobs per second a queue does.
-fn probe(queue: &mut dyn Queue, batch: usize) -> f64 {
-    let mut jobs = PAIRS * batch.max(20);
+fn probe(queue: &mut dyn Queue, mut drive: Drive) -> f64 {
     loop {
-        let rate = queue.run(Drive { batch, jobs }).rate;
-        if jobs as f64 / rate > 0.3 {
+        let rate = queue.run(drive).rate;
+        if drive.jobs as f64 / rate > 0.3 {
             return rate;
         }
-        jobs *= 8;
+        drive.jobs *= 8;
     }
 }
 
-/// About so many jobs, in whole requests of each sender.
+/// About so many jobs, in whole requests, and as many of each sender if the jobs suffice for that.
 fn drive(batch: usize, jobs: f64) -> Drive {
-    let unit = PAIRS * batch;
-    Drive { batch, jobs: (jobs as usize / unit).max(1) * unit }
+    let jobs = jobs as usize;
+    let unit = if jobs < PAIRS * batch { batch } else { PAIRS * batch };
+    Drive { batch, jobs: (jobs / unit).max(1) * unit }
 }
 
 /// The Musters stand before those that are compared with them.
