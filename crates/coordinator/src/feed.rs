@@ -14,7 +14,7 @@ const PAGE_MAX: usize = 500;
 
 /// The feed of everything that became durable.
 pub struct Feed {
-    recent: Mutex<VecDeque<FeedEntry>>,
+    recent: Mutex<VecDeque<Arc<FeedEntry>>>,
     newest: watch::Sender<u64>,
     reader: Arc<dyn Reader>,
 }
@@ -47,7 +47,7 @@ impl Feed {
     ///
     /// # Errors
     /// When the entries after `seq` are gone, or a read failed.
-    pub async fn after(&self, seq: u64) -> Result<Vec<FeedEntry>, FeedError> {
+    pub async fn after(&self, seq: u64) -> Result<Vec<Arc<FeedEntry>>, FeedError> {
         let mut newest = self.newest.subscribe();
         newest.wait_for(|newest| *newest > seq).await.map_err(|_| FeedError::Closed)?;
         if *newest.borrow() == CLOSED {
@@ -76,7 +76,7 @@ impl Feed {
         self.newest.send_replace(seq);
     }
 
-    pub(crate) fn publish(&self, entries: &[FeedEntry]) {
+    pub(crate) fn publish(&self, entries: &[Arc<FeedEntry>]) {
         let Some(last) = entries.last() else { return };
         let mut recent = self.lock();
         recent.extend(entries.iter().cloned());
@@ -91,14 +91,14 @@ impl Feed {
         self.newest.send_replace(CLOSED);
     }
 
-    fn recent_after(&self, seq: u64) -> Option<Vec<FeedEntry>> {
+    fn recent_after(&self, seq: u64) -> Option<Vec<Arc<FeedEntry>>> {
         let recent = self.lock();
         let first = recent.front()?.seq;
         let skip = usize::try_from((seq + 1).checked_sub(first)?).ok()?;
         Some(recent.iter().skip(skip).take(PAGE_MAX).cloned().collect())
     }
 
-    async fn stored_after(&self, seq: u64) -> Result<Vec<FeedEntry>, FeedError> {
+    async fn stored_after(&self, seq: u64) -> Result<Vec<Arc<FeedEntry>>, FeedError> {
         let reader = Arc::clone(&self.reader);
         let page = tokio::task::spawn_blocking(move || reader.feed(seq, PAGE_MAX as u32));
         let page = page.await.map_err(|_| FeedError::Closed)??;
@@ -108,7 +108,7 @@ impl Feed {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<FeedEntry>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<FeedEntry>>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -167,20 +167,37 @@ impl Body {
         Self::new().raw("at", at.0)
     }
 
-    fn raw(mut self, key: &str, value: impl Display) -> Self {
-        let comma = if self.0.len() > 1 { "," } else { "" };
-        // Writing to a string cannot fail.
-        let _ = write!(self.0, "{comma}\"{key}\":{value}");
-        self
+    fn raw(self, key: &str, value: impl Display) -> Self {
+        let mut body = self.key(key);
+        body.write(value);
+        body
     }
 
     fn text(self, key: &str, value: impl Display) -> Self {
-        let value = value.to_string();
-        let plain = value.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-        match plain {
-            true => self.raw(key, format_args!("\"{value}\"")),
-            false => self.raw(key, serde_json::Value::String(value)),
+        let mut body = self.key(key);
+        let begin = body.0.len() + 1;
+        body.0.push('"');
+        body.write(value);
+        let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        if body.0.bytes().skip(begin).all(is_plain) {
+            body.0.push('"');
+            return body;
         }
+        let text = body.0.split_off(begin);
+        body.0.pop();
+        body.write(serde_json::Value::String(text));
+        body
+    }
+
+    fn key(mut self, key: &str) -> Self {
+        let before = if self.0.len() > 1 { ",\"" } else { "\"" };
+        [before, key, "\":"].into_iter().for_each(|part| self.0.push_str(part));
+        self
+    }
+
+    fn write(&mut self, value: impl Display) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.0, "{value}");
     }
 
     fn optional(self, key: &str, value: Option<impl Display>) -> Self {

@@ -12,7 +12,7 @@ use crate::{
     shared::Shared,
     write_path::{Released, Request, WritePath},
 };
-use muster_model::{Change, DiagnosticKind, FrameChange, Millis, Rejection, Timestamp};
+use muster_model::{Change, DiagnosticKind, Facts, FrameChange, Millis, Rejection, Timestamp};
 use muster_store::{Batch, Cutoffs, Lookup, StoreError, Term, Writer};
 use std::{
     collections::VecDeque,
@@ -170,7 +170,7 @@ impl<'a> TermRun<'a> {
         }
         self.shared.stats.count_commands(group);
         let keys = self.write_path.keys(self.backlog.iter().take(group).map(|request| &request.command));
-        let facts = self.lookup.facts(&keys)?;
+        let facts = if keys.is_empty() { Facts::default() } else { self.lookup.facts(&keys)? };
         let now = self.shared.now();
         for request in self.backlog.drain(..group) {
             self.write_path.take(*request, now, &facts);

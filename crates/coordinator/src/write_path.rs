@@ -67,7 +67,7 @@ pub struct WritePath<R> {
     seeds: Seeds,
     parked: Parked<R>,
     feed_seq: u64,
-    entries: Vec<FeedEntry>,
+    entries: Vec<Arc<FeedEntry>>,
     answers: Vec<Answer<R>>,
     /// Lines of the audit log, for the batch with what they tell of.
     acts: Vec<Change>,
@@ -238,7 +238,7 @@ impl<R> WritePath<R> {
         let executed = self.engine.execute(command, &Context { now, seed: &seed, facts });
         for (kind, body) in feed_entry::phrase_all(&executed.events) {
             self.feed_seq += 1;
-            self.entries.push(FeedEntry { seq: self.feed_seq, kind: kind.into(), body });
+            self.entries.push(Arc::new(FeedEntry { seq: self.feed_seq, kind: kind.into(), body }));
         }
         executed.result
     }

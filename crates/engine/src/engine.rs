@@ -45,13 +45,13 @@ impl Engine {
         let mut keys = match command {
             Command::Submit(submission) => submission.key.iter().cloned().map(Key::Submission).collect(),
             Command::Cancel { job } => vec![Key::Job(*job)],
-            Command::Report(report) => keys_of(report).collect(),
+            Command::Report(report) => self.keys_of(report),
             Command::ReportBatch(batch) => {
                 let reports = batch.messages.iter().filter_map(|message| match message {
                     WorkerMessage::Report(report) => Some(&**report),
                     WorkerMessage::Heartbeat { .. } => None,
                 });
-                reports.flat_map(keys_of).collect()
+                reports.flat_map(|report| self.keys_of(report)).collect()
             }
             Command::Frames(command) => crate::frames::keys(&state.farm, command),
             Command::Pool(command) => crate::pool::keys(&state.pool, command),
@@ -75,16 +75,32 @@ impl Engine {
             | Command::Accounts(_)
             | Command::Schedules(_) => Vec::new(),
         };
-        keys.retain(|key| match key {
+        keys.retain(|key| self.lacks(key));
+        keys
+    }
+
+    /// Facts that a report needs and memory lacks; mostly none.
+    fn keys_of(&self, report: &Report) -> Vec<Key> {
+        let (job, task) = match &report.kind {
+            ReportKind::RunStarted { job } | ReportKind::RunFinished { job, .. } => (*job, None),
+            ReportKind::Task(about) => (about.job, Some(Key::Task(about.task))),
+        };
+        let keys = [Key::Report(report.id.clone()), Key::Job(job)].into_iter().chain(task);
+        keys.filter(|key| self.lacks(key)).collect()
+    }
+
+    /// True if memory cannot answer for this key.
+    fn lacks(&self, key: &Key) -> bool {
+        let state = &self.state;
+        match key {
             Key::Job(job) => !state.job_ids.contains_key(job) && !state.recent.jobs.contains_key(job),
             Key::Task(task) => state.task(*task).is_none() && !state.recent.tasks.contains_key(task),
-            Key::Report(id) => !state.recent.reports.contains_key(id),
+            Key::Report(id) => state.recent.reports.needs_look_up(id),
             Key::Submission(key) => !state.recent.keys.contains_key(key),
             // Those of sessions and of the pool were looked for where they are kept.
             Key::Session(_) | Key::FrameTask(_) | Key::Chunk(_) => true,
             Key::PoolEnd(_) | Key::Assignment(_) | Key::PoolSubmission(..) => true,
-        });
-        keys
+        }
     }
 
     /// Decides a command, makes it so, and settles what follows.
@@ -121,7 +137,7 @@ impl Engine {
         let recent = &mut self.state.recent;
         for change in committed {
             match change {
-                Change::Report(report) => _ = recent.reports.remove(&report.id),
+                Change::Report(report) => recent.reports.confirm(&report.id),
                 Change::Key(key) => _ = recent.keys.remove(&key.key),
                 Change::Task(task) if task.status.is_ended() => _ = recent.tasks.remove(&task.id),
                 Change::Job(job) if !job.open => _ = recent.jobs.remove(&job.id),
@@ -197,13 +213,4 @@ impl Engine {
     pub fn settings(&self) -> &Settings {
         &self.state.settings
     }
-}
-
-/// Facts that a report needs.
-fn keys_of(report: &Report) -> impl Iterator<Item = Key> {
-    let (job, task) = match &report.kind {
-        ReportKind::RunStarted { job } | ReportKind::RunFinished { job, .. } => (*job, None),
-        ReportKind::Task(about) => (about.job, Some(Key::Task(about.task))),
-    };
-    [Key::Report(report.id.clone()), Key::Job(job)].into_iter().chain(task)
 }

@@ -135,10 +135,10 @@ impl Execution<'_> {
             }
             results.push(self.part(part, message));
             if self.state.has_bug(Mutant::BatchRepeatTaken) {
-                hidden.extend(self.state.recent.reports.drain());
+                hidden.push(core::mem::take(&mut self.state.recent.reports));
             }
         }
-        self.state.recent.reports.extend(hidden);
+        hidden.into_iter().for_each(|ids| self.state.recent.reports.absorb(ids));
         results
     }
 

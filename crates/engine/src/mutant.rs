@@ -25,6 +25,8 @@ mutants! {
         SlotFreedTwice,
         /// The id of a report is not remembered with its effect (N5).
         ReportForgotten,
+        /// After a start the ids in the store are taken for unused ones (N5).
+        StoredReportsForgotten,
         /// A refused event of a batch stops the ones after it (N25).
         BatchStopsAtRefusal,
         /// An event that stands twice in a batch takes effect twice (N25).

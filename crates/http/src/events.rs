@@ -9,7 +9,7 @@ use axum::{
 use futures_util::{Stream, stream};
 use muster_coordinator::FeedError;
 use muster_store::FeedEntry;
-use std::{collections::VecDeque, convert::Infallible, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -47,7 +47,7 @@ async fn next(
 ) -> Option<(Result<Event, Infallible>, Option<Subscription>)> {
     let mut subscription = subscription?;
     match subscription.next().await {
-        Told::Entry(entry) => Some((Ok(event_of(entry)), Some(subscription))),
+        Told::Entry(entry) => Some((Ok(event_of(&entry)), Some(subscription))),
         Told::Gone(oldest) => Some((Ok(gone_event(oldest)), None)),
         Told::Over => None,
     }
@@ -56,7 +56,7 @@ async fn next(
 /// One subscriber and how far it is.
 pub struct Subscription {
     seq: u64,
-    pending: VecDeque<FeedEntry>,
+    pending: VecDeque<Arc<FeedEntry>>,
     http: HttpState,
     _permit: OwnedSemaphorePermit,
 }
@@ -69,7 +69,7 @@ pub struct Resume(Option<u64>);
 #[derive(Debug)]
 pub enum Told {
     /// The next entry.
-    Entry(FeedEntry),
+    Entry(Arc<FeedEntry>),
     /// Entries were pruned before they were told: the oldest that is left. The subscription is over.
     Gone(u64),
     /// The subscription is over; the client comes back with its last number, so nothing is lost.
@@ -142,8 +142,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 }
 
 /// An entry as a server-sent event.
-pub fn event_of(entry: FeedEntry) -> Event {
-    Event::default().id(entry.seq.to_string()).event(entry.kind).data(entry.body)
+pub fn event_of(entry: &FeedEntry) -> Event {
+    Event::default().id(entry.seq.to_string()).event(&*entry.kind).data(&*entry.body)
 }
 
 /// The event that ends a stream whose entries were pruned before they were sent.

@@ -5,7 +5,7 @@ use crate::{
     AccountCommand, Attachment, Digest, Fence, FrameCommand, JobId, Labels, Millis, Name, Outcome,
     PoolCommand, ReportId, ScheduleCommand, ScheduleId, Scope, Step, SubmissionKey, TaskId, Timestamp,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// One request to the engine; it answers with what became true, or with a rejection.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ pub struct Report {
     /// By the sender's clock.
     pub at: Timestamp,
     /// The whole message as JSON text, fields we do not know included.
-    pub body: Box<str>,
+    pub body: Arc<str>,
     pub kind: ReportKind,
 }
 

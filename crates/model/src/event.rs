@@ -6,7 +6,7 @@ use crate::{
     Labels, LeaseKind, Name, Outcome, PoolEvent, ReportId, ReportSubject, ScheduleEvent, Step, Submission,
     TaskId, TaskStatus, Timestamp,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// A change of state. Applying it cannot fail.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub enum Event {
         worker: Name,
         task: Option<TaskId>,
         effect: Recorded,
-        body: Box<str>,
+        body: Arc<str>,
         at: Timestamp,
     },
     /// A worker reported the end of a task it was told to stop (N1).

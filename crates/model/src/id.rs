@@ -1,5 +1,6 @@
 //! Identities: of jobs and tasks (ours), of workers and devices (theirs), of leases (fences).
 
+use crate::id_text::{JobText, parse_hex, parse_uuid};
 use alloc::sync::Arc;
 use core::{fmt, str::FromStr};
 
@@ -160,6 +161,15 @@ numbers! {
     AssignmentId;
 }
 
+impl ReportId {
+    /// The number of an id that is a UUID, written as this program writes one. An id in capitals is another id.
+    #[must_use]
+    pub fn as_uuid(&self) -> Option<u128> {
+        let uuid = parse_uuid(self.as_str()).ok()?;
+        (JobText::new(JobId(uuid)).as_str() == self.as_str()).then_some(uuid)
+    }
+}
+
 impl PoolJobId {
     /// The largest: its assignments' ids stay below 2^53.
     pub const MAX: Self = Self((1 << 47) - 1);
@@ -244,34 +254,11 @@ impl fmt::Debug for Name {
     }
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let v = self.0;
-        let (a, b, c) = (v >> 96, (v >> 80) & 0xffff, (v >> 64) & 0xffff);
-        write!(f, "{a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", (v >> 48) & 0xffff, v & 0xffff_ffff_ffff)
-    }
-}
-
 impl FromStr for JobId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 36 {
-            return Err(IdError);
-        }
-        let mut value = 0u128;
-        for (place, byte) in bytes.iter().enumerate() {
-            if matches!(place, 8 | 13 | 18 | 23) {
-                if *byte != b'-' {
-                    return Err(IdError);
-                }
-                continue;
-            }
-            let digit = char::from(*byte).to_digit(16).ok_or(IdError)?;
-            value = value << 4 | u128::from(digit);
-        }
-        Ok(Self(value))
+        parse_uuid(text).map(Self)
     }
 }
 
@@ -289,12 +276,6 @@ impl FromStr for ScheduleId {
     }
 }
 
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:07}", self.job, self.ordinal)
-    }
-}
-
 impl FromStr for TaskId {
     type Err = IdError;
 
@@ -304,12 +285,6 @@ impl FromStr for TaskId {
             return Err(IdError);
         }
         Ok(Self { job: job.parse()?, ordinal: ordinal.parse().map_err(|_| IdError)? })
-    }
-}
-
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
     }
 }
 
@@ -323,10 +298,7 @@ impl FromStr for Fence {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(IdError);
-        }
-        u128::from_str_radix(text, 16).map(Self).map_err(|_| IdError)
+        text.as_bytes().try_into().map_err(|_| IdError).and_then(parse_hex).map(Self)
     }
 }
 

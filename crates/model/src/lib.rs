@@ -17,6 +17,7 @@ mod explanation;
 mod fact;
 mod frames;
 mod id;
+mod id_text;
 mod pool;
 mod record;
 mod reply;
@@ -52,6 +53,7 @@ pub use id::{
     AssignmentId, Digest, Fence, IdError, JobId, Name, NameError, PoolJobId, PoolWorkerId, ReportId,
     ScheduleId, SubmissionKey, TaskId, UserId, is_unseen,
 };
+pub use id_text::{HexText, JobText, TaskText};
 pub use pool::{
     AssignmentRecord, AssignmentState, BatchPlace, Demand, PoolCancelReply, PoolChange, PoolCommand,
     PoolCounters, PoolEndRecord, PoolEvent, PoolGrant, PoolHandout, PoolJobDraft, PoolJobRecord,

@@ -6,7 +6,7 @@ use crate::{
     LaneStatus, LeaseKind, Name, PoolChange, Recorded, ReportId, ReportSubject, ScheduleId, ScheduleRecord,
     Scope, SubmissionKey, TaskId, TaskStatus, Timestamp, WorkerStatus,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 /// One row to be written. Rows that mirror state replace the row of the same key; history is added.
 #[derive(Clone, Debug, PartialEq)]
@@ -297,7 +297,7 @@ pub struct ReportRecord {
     /// Its effect: `Applied` or `Stale`.
     pub effect: Recorded,
     /// The whole message as JSON text.
-    pub body: Box<str>,
+    pub body: Arc<str>,
     /// Time when it was taken.
     pub at: Timestamp,
 }

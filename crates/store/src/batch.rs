@@ -5,6 +5,7 @@ use muster_model::{
     AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
     ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
+use std::{borrow::Cow, sync::Arc};
 
 /// The content of one transaction.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +13,7 @@ pub struct Batch {
     /// Rows, in the order they came to be; a later row replaces an earlier one of the same key.
     pub changes: Vec<Change>,
     /// Entries that are published once this is durable.
-    pub feed: Vec<FeedEntry>,
+    pub feed: Vec<Arc<FeedEntry>>,
     /// Signs of life worth writing down: `pcs.last_seen_at`.
     pub sightings: Vec<(Name, Timestamp)>,
     /// Signs of life worth writing down: `workers.last_seen_at`.
@@ -45,7 +46,7 @@ pub struct FeedEntry {
     /// Counts up by one, without gaps, over all terms.
     pub seq: u64,
     /// The kind of thing, in snake case.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// A JSON object.
     pub body: String,
 }
@@ -69,6 +70,8 @@ pub enum Loaded {
     Secrets(Name, Vec<SecretRecord>),
     /// The largest age number given to a job so far.
     JobSeq(u64),
+    /// The largest UUID among the ids of reports, if any of them is one.
+    NewestReport(u128),
     /// A record of sessions of frames.
     Frames(FrameChange),
     /// The largest age number given to a session so far.
@@ -100,7 +103,7 @@ pub struct Cutoffs {
 /// # Errors
 /// Names the first entry that does not follow the one before it: a subscriber could not tell it from
 /// a loss.
-pub fn continue_feed(last: u64, entries: &[FeedEntry]) -> Result<u64, StoreError> {
+pub fn continue_feed(last: u64, entries: &[Arc<FeedEntry>]) -> Result<u64, StoreError> {
     entries.iter().try_fold(last, |last, entry| {
         if entry.seq == last + 1 {
             Ok(entry.seq)

@@ -6,6 +6,7 @@ use muster_model::{
     PoolJobRecord, PoolJobStatus, SessionId, TaskId, TaskStatus, Timestamp, UserId, WorkerRecord,
 };
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Start and length of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +151,7 @@ pub struct WorkerSummary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedPage {
     /// The entries, oldest first.
-    pub entries: Vec<FeedEntry>,
+    pub entries: Vec<Arc<FeedEntry>>,
     /// The oldest number still kept; a caller that asked for less has missed some.
     pub oldest: u64,
 }

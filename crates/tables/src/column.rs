@@ -4,17 +4,18 @@
 //! form, so the declaration of a table names the storage and nothing else.
 
 use crate::{
-    id_text::{HexText, JobText, TaskText, parse_hex},
+    id_text::parse_hex,
     rows::{json, report},
     shape::Kind,
     sql::{Fault, Row, Value},
 };
 use muster_model::{
     AlertKind, AssignmentId, AssignmentState, Attachment, BatchPlace, ChunkState, DiagnosticKind, Digest,
-    EntryId, Fence, FrameTaskId, FrameTaskStatus, JobId, JobOutcome, JobStatus, Labels, LaneStatus,
-    LeaseKind, LogKind, Millis, Missed, Name, PoolJobId, PoolJobStatus, PoolWorkerId, PoolWorkerStatus,
-    Recorded, Removal, RendererState, ReportId, ReportType, Role, Roles, ScheduleId, Scope, SessionId,
-    SessionStatus, Specs, SubmissionKey, TaskId, TaskStatus, Timestamp, UserId, WorkerLogKind, WorkerStatus,
+    EntryId, Fence, FrameTaskId, FrameTaskStatus, HexText, JobId, JobOutcome, JobStatus, JobText, Labels,
+    LaneStatus, LeaseKind, LogKind, Millis, Missed, Name, PoolJobId, PoolJobStatus, PoolWorkerId,
+    PoolWorkerStatus, Recorded, Removal, RendererState, ReportId, ReportType, Role, Roles, ScheduleId, Scope,
+    SessionId, SessionStatus, Specs, SubmissionKey, TaskId, TaskStatus, TaskText, Timestamp, UserId,
+    WorkerLogKind, WorkerStatus,
 };
 use std::sync::Arc;
 
@@ -163,7 +164,7 @@ texts! {
     SubmissionKey: |key| key.as_str(), |text| Self::new(text).ok(), "key {n}";
     ReportId: |id| id.as_str(), |text| Self::new(text).ok(), "report {n}";
     JobId: |id| JobText::new(*id).as_str(), |text| text.parse().ok(), "01890a5d-ac96-774b-bcce-b302099a80{n:02x}";
-    TaskId: |id| TaskText::new(*id).task(), |text| text.parse().ok(), "01890a5d-ac96-774b-bcce-b302099a80{n:02x}.0000007";
+    TaskId: |id| TaskText::new(*id).as_str(), |text| text.parse().ok(), "01890a5d-ac96-774b-bcce-b302099a80{n:02x}.0000007";
     ScheduleId: |id| &id.to_string(), |text| text.parse().ok(), "01890a5d-ac96-774b-bcce-b302099a80{n:02x}";
     FrameTaskId: |id| &id.to_string(), |text| text.parse().ok(), "session-{n}.{n:08}";
     EntryId: |id| &id.to_string(), |text| text.parse().ok(), "worker-W{n}.session-{n}";

@@ -7,7 +7,7 @@ use crate::{
     column::integer,
     id_text::TaskRange,
     record::Record,
-    rows::{fleet, frames, job, pool, sequence},
+    rows::{fleet, frames, job, pool, report, sequence},
     sql::{Fault, Fields, Sql, Value},
 };
 use muster_model::{
@@ -29,6 +29,9 @@ pub fn load(connection: &dyn Sql, sink: &mut dyn FnMut(Loaded)) -> Result<(), Fa
     rows.all("ORDER BY pc_id, task_device_id", |stop: job::Stop| Loaded::Stop(stop.worker, stop.task))?;
     load_secrets(&mut rows)?;
     (rows.sink)(Loaded::JobSeq(sequence::largest(connection, sequence::JOBS)?));
+    if let Some(newest) = report::newest(connection)? {
+        (rows.sink)(Loaded::NewestReport(newest));
+    }
     load_frames(&mut rows)?;
     load_accounts(&mut rows)?;
     load_pool(&mut rows)?;

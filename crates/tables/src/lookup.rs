@@ -5,15 +5,14 @@
 
 use crate::{
     column::{Bytes, Number, Text, sought_number},
-    id_text::{JobText, TaskText},
     record::Record as _,
     rows::report,
     shape::Column,
     sql::{Cells, Fault, Fields, Sql, Value},
 };
 use muster_model::{
-    AssignmentRecord, ChunkRecord, Fact, Facts, FrameTaskRecord, Key, KeyRecord, PoolEndRecord,
-    PoolKeyRecord, SessionRecord, TaskRecord,
+    AssignmentRecord, ChunkRecord, Fact, Facts, FrameTaskRecord, JobText, Key, KeyRecord, PoolEndRecord,
+    PoolKeyRecord, SessionRecord, TaskRecord, TaskText,
 };
 
 /// Hands over what the key columns must hold.
@@ -144,7 +143,7 @@ kind!(REPORT: Key::Report(id) => [report::ReportKey::new(id).as_bytes()],
     of report::ReportedId, [Bytes("key")], COLUMNS, None,
     |found| Some((Key::Report(found.id), Fact::Report(found.subject.0))));
 
-kind!(TASK: Key::Task(id) => [TaskText::new(*id).task()],
+kind!(TASK: Key::Task(id) => [TaskText::new(*id).as_str()],
     of TaskRecord, [Text("id")], COLUMNS, None,
     |task| task.status.is_ended().then(|| (Key::Task(task.id), Fact::Task(Box::new(task)))));
 

@@ -16,7 +16,7 @@ use muster_model::{
     ScheduleRecord, Scope, TaskId, TaskRecord, Timestamp, UserId, UserRecord, WorkerLogRecord, WorkerRecord,
 };
 use muster_store::{
-    AccountReader, CountedJob, Cursor, FeedEntry, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader,
+    AccountReader, CountedJob, Cursor, FeedPage, JobCounts, JobFilter, LaneFilter, Page, Reader,
     ScheduleReader, StoreError, TaskFilter, WorkerSummary,
     position::{List, Start, parse_number, sought},
 };
@@ -198,7 +198,7 @@ pub(crate) fn feed_after(connection: &dyn Sql, after: u64, limit: u32) -> Result
     let to = i64::try_from(to).unwrap_or(i64::MAX);
     let rest = "WHERE first_seq >= ?1 AND first_seq <= ?2 ORDER BY first_seq";
     let batches: Vec<FeedRow> = records(connection, rest, &[integer(from)?.into(), to.into()])?;
-    let mut entries: Vec<FeedEntry> = Vec::new();
+    let mut entries = Vec::new();
     for batch in &batches {
         entries.extend(batch.entries_after(after)?);
     }

@@ -2,6 +2,7 @@
 
 use muster_model::{Name, ReportId};
 use muster_problem::{Fields, Json, JsonTree, Member, Members, Problem};
+use std::sync::Arc;
 
 /// A callback with its fields side by side, whichever shape it came in.
 #[derive(Clone, Debug)]
@@ -9,7 +10,7 @@ pub struct Message<'a> {
     /// The sender's id for it.
     pub id: ReportId,
     /// All fields, unknown ones included, as JSON text with sorted keys.
-    pub text: Box<str>,
+    pub text: Arc<str>,
     members: Members<'a>,
 }
 

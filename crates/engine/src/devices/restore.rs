@@ -3,7 +3,7 @@
 //! Rows go in by the same doors as events: the indexes are put up by the code that keeps them up.
 
 use crate::{
-    Engine,
+    Engine, Mutant,
     devices::{
         rule::eligible,
         state::{
@@ -69,6 +69,13 @@ impl Restoring {
     /// Takes a record of the pool.
     pub fn pool(&mut self, record: PoolChange) {
         self.state.pool.take_loaded(record);
+    }
+
+    /// Takes the largest UUID among the ids of reports (N5).
+    pub fn newest_report(&mut self, uuid: u128) {
+        if !self.state.has_bug(Mutant::StoredReportsForgotten) {
+            self.state.recent.reports.restore(uuid);
+        }
     }
 
     /// Takes the largest age number given to a session so far.

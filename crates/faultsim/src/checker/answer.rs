@@ -8,6 +8,7 @@ use muster_model::{
     TaskReportKind, TaskStatus, Timestamp, WorkerMessage,
 };
 use muster_store::{Batch, FeedEntry};
+use std::sync::Arc;
 
 type Answered = Result<Reply, Rejection>;
 
@@ -268,7 +269,7 @@ impl Checker {
     }
 
     /// Subscribers are told; one that was away reads from the store what it missed.
-    pub(crate) fn told(&mut self, entries: &[FeedEntry]) -> Verdict {
+    pub(crate) fn told(&mut self, entries: &[Arc<FeedEntry>]) -> Verdict {
         for entry in entries {
             ensure(entry.seq <= self.mirror.feed, "feed_ahead_of_store", || {
                 format!("{} was told, {} is durable", entry.seq, self.mirror.feed)
@@ -281,7 +282,7 @@ impl Checker {
 
     /// Checks a feed from a former leader: it publishes only entries that it committed as leader. The new leader
     /// publishes the later ones.
-    pub(crate) fn told_late(&self, entries: &[FeedEntry]) -> Verdict {
+    pub(crate) fn told_late(&self, entries: &[Arc<FeedEntry>]) -> Verdict {
         let last = entries.last().map_or(0, |entry| entry.seq);
         ensure(last <= self.mirror.feed, "feed_ahead_of_store", || {
             format!("{last} was told, {} is durable", self.mirror.feed)

@@ -90,12 +90,12 @@ macro_rules! loaded {
 pub(crate) use loaded;
 
 /// An entry that is known by its number, with a text that no format may stumble over.
-pub(crate) fn entry(seq: u64) -> FeedEntry {
-    FeedEntry {
+pub(crate) fn entry(seq: u64) -> Arc<FeedEntry> {
+    Arc::new(FeedEntry {
         seq,
-        kind: format!("kind_{seq}"),
+        kind: format!("kind_{seq}").into(),
         body: format!("{{\"n\": {seq},\n \"t\": \"기기 \\u0000 '\"}}"),
-    }
+    })
 }
 
 /// Reads a whole list in pages of a size; every page but the last is full.

@@ -8,6 +8,7 @@ use crate::{
         named,
     },
 };
+use std::sync::Arc;
 
 named![
     an_empty_feed_begins_at_one,
@@ -25,7 +26,7 @@ fn read(desk: &Desk, after: u64, limit: u32) -> FeedPage {
     desk.reader().feed(after, limit).expect("the feed is read")
 }
 
-fn entries(seqs: impl IntoIterator<Item = u64>) -> Vec<FeedEntry> {
+fn entries(seqs: impl IntoIterator<Item = u64>) -> Vec<Arc<FeedEntry>> {
     seqs.into_iter().map(entry).collect()
 }
 

@@ -49,7 +49,7 @@ fn rank(loaded: &Loaded) -> Option<u8> {
         Loaded::Share(_) => Some(4),
         Loaded::Stop(..) => Some(5),
         Loaded::Secrets(..) => Some(6),
-        Loaded::JobSeq(_) | Loaded::Frames(_) | Loaded::SessionSeq(_) => None,
+        Loaded::JobSeq(_) | Loaded::NewestReport(_) | Loaded::Frames(_) | Loaded::SessionSeq(_) => None,
         Loaded::Accounts(_) | Loaded::Pool(_) | Loaded::Schedule(_) => None,
     }
 }

@@ -13,6 +13,7 @@ use muster_model::{
     LaneRecord, LaneStatus, LeaseKind, LogKind, LogRecord, ReportRecord, Scope, SecretRecord, ShareCounts,
     ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp, WorkerLogKind, WorkerRecord, WorkerStatus,
 };
+use std::sync::Arc;
 
 named![
     a_worker_comes_back_whole,
@@ -200,8 +201,8 @@ fn names_and_keys_may_hold_what_is_no_control(desk: &mut Desk) {
 }
 
 fn the_feed_may_hold_anything(desk: &mut Desk) {
-    let feed: Vec<FeedEntry> =
-        (1..).zip(ODD).map(|(seq, odd)| FeedEntry { body: odd.into(), ..entry(seq) }).collect();
+    let odd_entry = |(seq, odd): (u64, &&str)| FeedEntry { body: (*odd).into(), ..(*entry(seq)).clone() };
+    let feed: Vec<Arc<FeedEntry>> = (1..).zip(&ODD).map(odd_entry).map(Arc::new).collect();
     desk.try_commit(&Batch { feed: feed.clone(), ..Batch::default() }).expect("it is kept");
     assert_eq!(desk.reader().feed(0, 100).expect("it is read").entries, feed);
 }

@@ -11,6 +11,7 @@ use muster_model::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::{Bound, RangeInclusive},
+    sync::Arc,
 };
 
 /// All rows of a store in memory.
@@ -24,7 +25,7 @@ pub(crate) struct Tables {
     pub(crate) logs: BTreeMap<(TaskId, u32), LogRecord>,
     pub(crate) worker_logs: Vec<WorkerLogRecord>,
     pub(crate) alerts: BTreeMap<(Timestamp, u128), AlertRecord>,
-    pub(crate) feed: Vec<(Timestamp, FeedEntry)>,
+    pub(crate) feed: Vec<(Timestamp, Arc<FeedEntry>)>,
     shares: BTreeMap<(Name, JobId), ShareRecord>,
     stops: BTreeSet<(Name, TaskId)>,
     secrets: BTreeMap<Name, Vec<SecretRecord>>,
@@ -69,6 +70,9 @@ impl Tables {
             sink(Loaded::Secrets(worker.clone(), secrets.clone()));
         }
         sink(Loaded::JobSeq(self.job_seq));
+        if let Some(newest) = self.report_ids.keys().filter_map(ReportId::as_uuid).max() {
+            sink(Loaded::NewestReport(newest));
+        }
         self.frames.load(sink);
         self.accounts.load(sink);
         self.pool.load(sink);
@@ -109,7 +113,7 @@ impl Tables {
         self.pool.sight(&batch.pool_sightings);
         let before = self.feed.last().map_or(Timestamp(0), |(at, _)| *at);
         let at = batch.moment().unwrap_or(before);
-        self.feed.extend(batch.feed.iter().map(|entry| (at, entry.clone())));
+        self.feed.extend(batch.feed.iter().map(|entry| (at, Arc::clone(entry))));
     }
 
     fn write_change(&mut self, change: &Change) {

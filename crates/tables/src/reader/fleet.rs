@@ -3,15 +3,14 @@
 use super::nothing;
 use crate::{
     column::integer,
-    id_text::HexText,
     reader::TableReader,
     record::{record, records, row, rows},
     rows::{pool, sequence},
     sql::{Connections, Fault, Fields, Sql},
 };
 use muster_model::{
-    AlertRecord, Attachment, JobId, JobStatus, LaneRecord, Name, PoolJobId, SessionId, SessionStatus, TaskId,
-    Timestamp, WorkerLogRecord,
+    AlertRecord, Attachment, HexText, JobId, JobStatus, LaneRecord, Name, PoolJobId, SessionId,
+    SessionStatus, TaskId, Timestamp, WorkerLogRecord,
 };
 use muster_store::{
     Backlog, Cursor, FleetView, LaneFilter, LaneView, OpenCounts, OverviewReader, POOL_JOBS_LOOKED_AT, Page,

@@ -2,13 +2,14 @@
 
 use super::{nothing, number_start};
 use crate::{
-    id_text::{JobText, TaskRange, TaskText},
+    id_text::TaskRange,
     reader::fleet::name_start,
     record::{Record as _, record, records, row, rows},
     sql::{Cells, Fault, Fields, Sql, Value},
 };
 use muster_model::{
-    JobId, JobRecord, LogRecord, Name, Scope, TaskId, TaskRecord, TaskStatus, Timestamp, WorkerRecord,
+    JobId, JobRecord, JobText, LogRecord, Name, Scope, TaskId, TaskRecord, TaskStatus, TaskText, Timestamp,
+    WorkerRecord,
 };
 use muster_store::{
     ARTIFACT_MARK, CountedJob, Cursor, JobCounts, JobFilter, Page, TARGET_WORKERS_MAX, TaskFilter,
@@ -53,7 +54,7 @@ pub(crate) fn tasks(
     let range = TaskRange::of(job);
     let after = match List::Tasks.start(page, parse_ordinal) {
         Start::Beginning => range.from,
-        Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).task().to_owned(),
+        Start::After(ordinal) => TaskText::new(TaskId { job, ordinal }).as_str().to_owned(),
         Start::Nowhere => return Ok(nothing()),
     };
     let status = filter.status.map(|status| status.as_str());
@@ -73,14 +74,14 @@ pub(crate) fn tasks(
 
 /// One task.
 pub(crate) fn task(connection: &dyn Sql, id: TaskId) -> Result<Option<TaskRecord>, Fault> {
-    record(connection, "WHERE id = ?1", &[TaskText::new(id).task().into()])
+    record(connection, "WHERE id = ?1", &[TaskText::new(id).as_str().into()])
 }
 
 /// The stations of tasks from one to another, task by task, oldest first.
 pub(crate) fn task_logs(connection: &dyn Sql, from: TaskId, to: TaskId) -> Result<Vec<LogRecord>, Fault> {
     let rest = "WHERE task_device_id >= ?1 AND task_device_id <= ?2 ORDER BY task_device_id, seq";
     let (from, to) = (TaskText::new(from), TaskText::new(to));
-    records(connection, rest, &[from.task().into(), to.task().into()])
+    records(connection, rest, &[from.as_str().into(), to.as_str().into()])
 }
 
 fn parse_ordinal(text: &str) -> Option<u32> {

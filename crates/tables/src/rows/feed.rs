@@ -8,7 +8,7 @@ use crate::{
     sql::{Fault, Fields, Sink, Sql},
 };
 use muster_store::{Batch, FeedEntry, StoreError, continue_feed};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 /// The entries of one batch.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ table! {
 
 impl FeedRow {
     /// The entries after a number.
-    pub(crate) fn entries_after(&self, after: u64) -> Result<Vec<FeedEntry>, Fault> {
+    pub(crate) fn entries_after(&self, after: u64) -> Result<Vec<Arc<FeedEntry>>, Fault> {
         let mut rest = &*self.body;
         let mut entries = Vec::new();
         for seq in self.first_seq..self.first_seq + self.count {
@@ -38,7 +38,8 @@ impl FeedRow {
                 .ok_or_else(|| Fault::corrupt(format!("feed {}: body of entry {seq}", self.first_seq)))?;
             rest = tail;
             if seq > after {
-                entries.push(FeedEntry { seq, kind: kind.to_owned(), body: body.to_owned() });
+                let entry = FeedEntry { seq, kind: kind.to_owned().into(), body: body.to_owned() };
+                entries.push(Arc::new(entry));
             }
         }
         Ok(entries)
@@ -46,7 +47,7 @@ impl FeedRow {
 }
 
 /// Adds the entries of a batch.
-pub(crate) fn write(sink: &mut dyn Sink, entries: &[FeedEntry], at: i64) -> Result<(), Fault> {
+pub(crate) fn write(sink: &mut dyn Sink, entries: &[Arc<FeedEntry>], at: i64) -> Result<(), Fault> {
     let Some(first) = entries.first() else {
         return Ok(());
     };

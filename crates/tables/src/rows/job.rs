@@ -3,14 +3,13 @@
 
 use super::sequence;
 use crate::{
-    id_text::JobText,
     record::{TableRecord as _, latest, put, put_each, put_values, table, write_all},
     shape::{Put, Update},
     sql::{Fault, Sink},
 };
 use muster_model::{
-    JobId, JobPayload, JobRecord, KeyRecord, LogRecord, Name, ScheduleDraft, ScheduleId, ScheduleRecord,
-    ShareCounts, ShareRecord, Submission, TaskId, TaskRecord,
+    JobId, JobPayload, JobRecord, JobText, KeyRecord, LogRecord, Name, ScheduleDraft, ScheduleId,
+    ScheduleRecord, ShareCounts, ShareRecord, Submission, TaskId, TaskRecord,
 };
 use std::borrow::Cow;
 

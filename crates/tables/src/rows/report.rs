@@ -1,11 +1,10 @@
 //! Tables `node_events` (the whole message) and `event_ids` (what a repeat is recognised by).
 
 use crate::{
-    id_text::JobText,
-    record::{table, write_all, write_latest},
-    sql::{Fault, Sink},
+    record::{record, table, write_all, write_latest},
+    sql::{Fault, Sink, Sql},
 };
-use muster_model::{JobId, ReportId, ReportRecord, ReportSubject, ReportType, Timestamp};
+use muster_model::{JobId, JobText, ReportId, ReportRecord, ReportSubject, ReportType, Timestamp};
 
 table! {
     write_only ReportRecord in "node_events", key ["id"], put Never {
@@ -63,6 +62,12 @@ pub(crate) fn write(sink: &mut dyn Sink, records: &[&ReportRecord]) -> Result<()
     write_latest(sink, ids.iter().collect(), |report| &report.id)
 }
 
+/// The largest UUID among the ids, if any of them is one: their keys come after all others.
+pub(crate) fn newest(connection: &dyn Sql) -> Result<Option<u128>, Fault> {
+    let last: Option<ReportedId> = record(connection, "ORDER BY key DESC LIMIT 1", &[])?;
+    Ok(last.and_then(|last| last.id.as_uuid()))
+}
+
 impl StoredSubject {
     /// One byte for the type, 16 for the job and 4 for the ordinal.
     pub(crate) fn bytes(self) -> Vec<u8> {
@@ -103,15 +108,13 @@ impl ReportKey {
     /// Not a hash: ids that sort by time, as UUIDs of version 7 do, then fall on the same few pages, where
     /// hashes would make every report write a page of its own.
     pub(crate) fn new(id: &ReportId) -> Self {
-        let text = id.as_str();
-        match text.parse::<JobId>() {
-            // Only what is written exactly so: an id in capitals is another id.
-            Ok(uuid) if JobText::new(uuid).as_str() == text => {
+        match id.as_uuid() {
+            Some(uuid) => {
                 let mut key = [b'u'; 17];
-                key[1..].copy_from_slice(&uuid.0.to_be_bytes());
+                key[1..].copy_from_slice(&uuid.to_be_bytes());
                 Self::Uuid(key)
             }
-            _ => Self::Text([b"t", text.as_bytes()].concat()),
+            None => Self::Text([b"t", id.as_str().as_bytes()].concat()),
         }
     }
 

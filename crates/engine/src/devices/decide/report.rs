@@ -114,6 +114,9 @@ fn earlier_subject(state: &State, report: &Report, context: &Context<'_>) -> Opt
     if let Some(subject) = state.recent.reports.get(&report.id) {
         return Some(Some(*subject));
     }
+    if !state.recent.reports.needs_look_up(&report.id) {
+        return None;
+    }
     match context.facts.get(&Key::Report(report.id.clone()))? {
         Fact::Report(subject) => Some(*subject),
         _ => None,

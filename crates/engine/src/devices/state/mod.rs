@@ -8,9 +8,11 @@
 mod fleet;
 mod index;
 mod job;
+mod report_ids;
 
 pub(crate) use fleet::{Contest, Directory, Lane, LaneIx, LaneRow, RowState, Rows, Share, Worker, WorkerIx};
 pub(crate) use job::{Job, Lease, Queue, Task, TaskRef};
+pub(crate) use report_ids::ReportIds;
 
 use crate::{
     Waiter,
@@ -21,10 +23,7 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     vec::Vec,
 };
-use muster_model::{
-    Change, JobId, JobStatus, KeyRecord, Name, ReportId, ReportSubject, Settings, SubmissionKey, TaskId,
-    TaskRecord,
-};
+use muster_model::{Change, JobId, JobStatus, KeyRecord, Name, Settings, SubmissionKey, TaskId, TaskRecord};
 
 /// Everything live.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +148,7 @@ pub(crate) struct Dirty {
 /// Facts that a look-up in the store might still miss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
-    pub(crate) reports: Map<ReportId, ReportSubject>,
+    pub(crate) reports: ReportIds,
     pub(crate) keys: Map<SubmissionKey, KeyRecord>,
     pub(crate) tasks: Map<TaskId, Box<TaskRecord>>,
     pub(crate) jobs: Map<JobId, JobStatus>,

@@ -260,7 +260,7 @@ async fn next(watcher: Option<Watcher>) -> Option<(Result<Event, Infallible>, Op
         };
         match told {
             Told::Entry(entry) if is_about(&entry.body, &watcher.session) => {
-                return Some((Ok(event_of(entry)), Some(watcher)));
+                return Some((Ok(event_of(&entry)), Some(watcher)));
             }
             Told::Entry(_) => {}
             Told::Gone(oldest) => return Some((Ok(gone_event(oldest)), None)),
