@@ -5,12 +5,20 @@
 //! goes through [`State::change_lane`] or [`State::remake_lane`], which take it out of the indexes and put it back, so that no
 //! index can disagree with the lane.
 
-mod fleet;
+mod directory;
 mod index;
 mod job;
+mod lane;
+mod share;
+mod task;
+mod worker;
 
-pub(crate) use fleet::{Contest, Directory, Lane, LaneIx, LaneRow, RowState, Rows, Share, Worker, WorkerIx};
-pub(crate) use job::{Job, Lease, Queue, Task, TaskRef};
+pub(crate) use directory::Directory;
+pub(crate) use job::{Job, Queue};
+pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
+pub(crate) use share::Share;
+pub(crate) use task::{Lease, Task, TaskRef};
+pub(crate) use worker::{Contest, Worker, WorkerIx};
 
 use crate::{
     Waiter,
