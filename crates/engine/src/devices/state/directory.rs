@@ -38,16 +38,16 @@ impl<T> Default for Directory<T> {
 
 impl<T: Named> Directory<T> {
     pub(crate) fn find(&self, name: &Name) -> Option<u32> {
-        let hash = self.hasher.hash_one(name.as_str());
+        let hash = self.hasher.hash_one(name);
         self.index.find(hash, |number| self.items[*number as usize].name() == name).copied()
     }
 
     pub(crate) fn add(&mut self, item: T) -> u32 {
         let number = u32::try_from(self.items.len()).expect("fewer than 2^32 names");
-        let hash = self.hasher.hash_one(item.name().as_str());
+        let hash = self.hasher.hash_one(item.name());
         self.items.push(item);
         let (items, hasher) = (&self.items, &self.hasher);
-        self.index.insert_unique(hash, number, |n| hasher.hash_one(items[*n as usize].name().as_str()));
+        self.index.insert_unique(hash, number, |n| hasher.hash_one(items[*n as usize].name()));
         number
     }
 
