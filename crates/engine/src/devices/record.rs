@@ -76,7 +76,7 @@ impl State {
             lease_until: task.lease.map(|lease| lease.until),
             created_at: task.created_at,
             started_at: Some(task.granted_at),
-            confirmed_at: task.confirmed_at,
+            confirmed_at: task.confirmed_at.get(),
             timeout_at: task.lease.map(|lease| lease.timeout_at),
             completed_at: None,
             timed_out: task.timed_out,
@@ -99,7 +99,7 @@ impl State {
             status,
             failed: lane.failed,
             labels: lane.labels.as_deref().cloned().unwrap_or_default(),
-            offline_since: lane.offline_since,
+            offline_since: lane.offline_since.get(),
             note: lane.note.clone(),
             created_at: lane.created_at,
         }
@@ -123,11 +123,11 @@ impl State {
 
     fn share_record(&self, ix: WorkerIx, seq: u64) -> Option<ShareRecord> {
         let worker = &self.workers[ix];
-        let share = worker.shares.get(&seq)?;
+        let share = worker.shares.get(seq)?;
         Some(ShareRecord {
             worker: worker.name.clone(),
             job: share.job,
-            first: share.first?,
+            first: share.first_task()?,
             finished: share.is_drained(),
             counts: share.counts,
         })

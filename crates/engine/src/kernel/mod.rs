@@ -1,4 +1,4 @@
-//! The parts that all domains share: decisions, timers, planted bugs, the script language.
+//! The parts that all domains share: decisions, timers, storage, planted bugs, the script language.
 //!
 //! A domain (devices, sessions of frames, the pool, accounts, schedules) has the same three parts:
 //!
@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 pub(crate) mod script;
+pub(crate) mod storage;
 
 use crate::{Engine, Mutant, devices::state::State};
 use alloc::{collections::BTreeSet, vec::Vec};

@@ -76,7 +76,7 @@ pub(crate) fn end(state: &State, end: End, context: &Context<'_>) -> Decided {
         return Err(Rejection::TaskNotRunning { status: task.status() }.into());
     }
     let mut events = Vec::new();
-    if task.confirmed_at.is_none() {
+    if !task.confirmed_at.is_some() {
         events.push(Event::LeaseConfirmed { task: id, attempt: task.attempt, at: context.now });
     }
     events.extend(end_attempt(state, task, Ending { task: id, outcome, result, at: context.now }));

@@ -39,7 +39,7 @@ pub(crate) fn report_devices(
                     events.push(Event::LaneReported { lane, handle, attachment, at });
                 }
             }
-            Some(ix) if state.lanes[ix].busy.is_some() => {}
+            Some(ix) if state.lanes[ix].busy().is_some() => {}
             _ => events.push(Event::LaneAttached { worker: name.clone(), report, at }),
         }
     }
@@ -105,9 +105,9 @@ pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Contex
     let grant = |(n, choice): (u64, slot::Choice)| {
         let job = &state.jobs[&choice.job];
         let row = state.lanes[choice.lane].row(choice.job);
-        let task = row.and_then(|row| state.tasks.get(&row.task));
+        let task = row.and_then(|row| state.tasks.get(&row.task()));
         let ordinal = match row.filter(|_| task.is_some()) {
-            Some(row) => row.task.ordinal,
+            Some(row) => row.ordinal,
             None => next(choice.job)?,
         };
         Some(Grant {
@@ -121,7 +121,7 @@ pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Contex
             kind: terms.kind,
             at: now,
             until: now + terms.lease,
-            timeout_at: state.timeout_at(task.map(|task| &**task), now),
+            timeout_at: state.timeout_at(task, now),
         })
     };
     (0u64..).zip(choices).filter_map(grant).collect()
@@ -130,14 +130,14 @@ pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Contex
 /// News besides new work.
 fn told(state: &State, ix: WorkerIx, now: Timestamp) -> PullReply {
     let worker = &state.workers[ix];
-    let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());
+    let over = worker.shares.iter().filter(|(_, share)| share.first.is_some() && share.is_drained());
     let stopping = worker.live.iter().filter(|task| state.jobs[&task.job].status.is_ended());
     let stopping: Vec<Handout> = stopping.map(|task| handed_again(state, *task)).collect();
     let mut stop: Vec<TaskId> = stopping.iter().map(|handout| handout.task).collect();
     stop.extend(worker.superseded.iter().copied());
     let contested = contest::of_worker(state, ix, now)
         .map(|found| (state.lanes[found.lane].name.clone(), state.workers[found.with].name.clone()));
-    let finished = over.map(|share| share.job).collect();
+    let finished = over.map(|(_, share)| share.job).collect();
     PullReply { finished, stop, stopping, contested, ..PullReply::default() }
 }
 
@@ -146,10 +146,10 @@ fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -
     let shares = &state.workers[ix].shares;
     let firsts = again
         .iter()
-        .filter(|task| shares.get(&task.job).is_some_and(|share| share.first == Some(state.task_id(**task))));
+        .filter(|task| shares.get(task.job).is_some_and(|share| share.first == Some(task.ordinal)));
     let mut jobs: Vec<u64> = firsts.map(|task| task.job).collect();
     for seq in grants.iter().filter_map(|grant| state.job_ids.get(&grant.task.job)) {
-        let new = shares.get(seq).is_none_or(|share| share.first.is_none());
+        let new = shares.get(*seq).is_none_or(|share| share.first.is_none());
         if new && !jobs.contains(seq) {
             jobs.push(*seq);
         }
@@ -161,7 +161,7 @@ fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
     let shares = &state.workers[ix].shares;
     // A device that has moved here may bring a row that another worker began.
     let drawn;
-    let share = match shares.get(&seq) {
+    let share = match shares.get(seq) {
         Some(share) => share,
         None => {
             drawn = state.draw_up_share(ix, seq);

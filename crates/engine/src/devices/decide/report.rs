@@ -162,7 +162,9 @@ fn run_finished(state: &State, report: &Report, end: &RunEnd, context: &Context<
     let stops = worker.superseded.iter().filter(|task| task.job == job);
     let stop_ended = |task: &TaskId| Event::StopEnded { worker: report.worker.clone(), task: *task };
     let mut events: Vec<Event> = stops.map(stop_ended).collect();
-    let Some(share) = worker.shares.values().find(|share| share.job == job && share.first.is_some()) else {
+    let Some(share) =
+        worker.shares.iter().map(|(_, share)| share).find(|share| share.job == job && share.first.is_some())
+    else {
         return Effect::applied(events);
     };
     let counts = share.counts;
@@ -270,7 +272,7 @@ fn about_live_task(state: &State, task: &Task, about: &TaskReport, context: &Con
     }
     let (id, attempt, at) = (about.task, task.attempt, context.now);
     let mut events = Vec::new();
-    if task.lease.is_some() && task.confirmed_at.is_none() {
+    if task.lease.is_some() && !task.confirmed_at.is_some() {
         events.push(Event::LeaseConfirmed { task: id, attempt, at });
     }
     match &about.kind {

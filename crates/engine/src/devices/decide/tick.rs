@@ -72,7 +72,7 @@ fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
 
 fn grace_over(state: &State, ix: LaneIx, now: Timestamp) -> Vec<Event> {
     let lane = &state.lanes[ix];
-    let away = lane.offline_since.is_some_and(|since| since + state.settings.offline_grace <= now);
+    let away = lane.offline_since.get().is_some_and(|since| since + state.settings.offline_grace <= now);
     if !away || state.has_bug(Mutant::GraceForgotten) {
         return Vec::new();
     }

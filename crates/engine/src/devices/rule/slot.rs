@@ -43,10 +43,10 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
     while chosen.len() < free as usize && !lines.is_empty() {
         let place = turn % lines.len();
         let (job, line) = &mut lines[place];
-        match line.find(|(_, lane)| !taken.contains(lane)) {
-            Some((_, lane)) => {
-                taken.insert(*lane);
-                chosen.push(Choice { job: *job, lane: *lane });
+        match line.find(|lane| !taken.contains(lane)) {
+            Some(lane) => {
+                taken.insert(lane);
+                chosen.push(Choice { job: *job, lane });
                 turn = place + 1;
             }
             None => {
@@ -65,7 +65,7 @@ pub(crate) fn supply(state: &State, ix: WorkerIx) -> WorkerSupply {
     let eligible = match &shares[..] {
         [(_, share)] => share.waiting.len(),
         shares => {
-            let lanes = shares.iter().flat_map(|(_, share)| share.waiting.iter().map(|(_, lane)| *lane));
+            let lanes = shares.iter().flat_map(|(_, share)| share.waiting.iter());
             lanes.collect::<BTreeSet<_>>().len()
         }
     };
@@ -83,8 +83,8 @@ fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, Share>)> {
         let after = jobs.partition_point(|(name, _)| *name <= last);
         jobs.rotate_left(after);
     }
-    let view = |job: u64| match worker.shares.get(&job) {
-        Some(share) => Cow::Borrowed(&**share),
+    let view = |job: u64| match worker.shares.get(job) {
+        Some(share) => Cow::Borrowed(share),
         None => Cow::Owned(state.draw_up_share(ix, job)),
     };
     jobs.into_iter().map(|(_, job)| (job, view(job))).collect()

@@ -1,7 +1,7 @@
 //! Things with a name, held by number.
 
 use super::{Lane, LaneIx, Worker, WorkerIx};
-use alloc::vec::Vec;
+use crate::kernel::storage::Chunks;
 use core::hash::BuildHasher;
 use hashbrown::HashTable;
 use muster_model::Name;
@@ -9,7 +9,7 @@ use muster_model::Name;
 /// Things with a name, held by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Directory<T> {
-    items: Vec<T>,
+    items: Chunks<T>,
     index: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
 }
@@ -32,7 +32,11 @@ impl Named for Lane {
 
 impl<T> Default for Directory<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), index: HashTable::new(), hasher: foldhash::fast::FixedState::default() }
+        Self {
+            items: Chunks::default(),
+            index: HashTable::new(),
+            hasher: foldhash::fast::FixedState::default(),
+        }
     }
 }
 
@@ -60,7 +64,7 @@ impl<T: Named> Directory<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        (0u32..).zip(&self.items)
+        (0u32..).zip(self.items.iter())
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -2,7 +2,6 @@
 
 use super::{Lane, LaneIx, Share, State, WorkerIx};
 use crate::devices::rule::eligible::{Standing, standing};
-use alloc::boxed::Box;
 
 impl State {
     /// Changes what a lane is doing or whether it can be reached, with the shares taken down before and put up after.
@@ -39,14 +38,14 @@ impl State {
 
     /// Has the share of a worker in a job kept from now on.
     pub(crate) fn keep_share(&mut self, worker: WorkerIx, seq: u64) -> &mut Share {
-        if !self.workers[worker].shares.contains_key(&seq) {
+        if !self.workers[worker].shares.contains(seq) {
             let share = self.draw_up_share(worker, seq);
-            self.workers[worker].shares.insert(seq, Box::new(share));
+            self.workers[worker].shares.insert(seq, share);
         }
         if let Some(job) = self.jobs.get_mut(&seq) {
             job.shared_by.insert(worker);
         }
-        self.workers[worker].shares.get_mut(&seq).expect("it was put there just now")
+        self.workers[worker].shares.get_mut(seq).expect("it was put there just now")
     }
 
     fn tally(&mut self, ix: LaneIx, sign: Sign) {
@@ -72,7 +71,7 @@ impl State {
         if standing.waiting.is_some() {
             self.dirty.woken.insert(worker);
         }
-        if let Some(share) = self.workers[worker].shares.get_mut(&seq) {
+        if let Some(share) = self.workers[worker].shares.get_mut(seq) {
             share.count(standing, ix, sign);
         }
     }
@@ -82,8 +81,8 @@ impl State {
         let lane = &self.lanes[ix];
         let worker = &mut self.workers[lane.worker];
         for row in lane.rows.iter().filter(|row| row.state == super::RowState::Running) {
-            let ended = self.jobs.get(&row.task.job).is_some_and(|job| job.status.is_ended());
-            if let Some(share) = worker.shares.get_mut(&row.task.job).filter(|_| ended) {
+            let ended = self.jobs.get(&row.job).is_some_and(|job| job.status.is_ended());
+            if let Some(share) = worker.shares.get_mut(row.job).filter(|_| ended) {
                 sign.add(&mut share.open_rows);
             }
         }
@@ -120,9 +119,9 @@ impl Share {
         }
         if let Some(order) = standing.waiting {
             match sign {
-                Sign::Plus => self.waiting.insert((order, ix)),
-                Sign::Minus => self.waiting.remove(&(order, ix)),
-            };
+                Sign::Plus => self.waiting.insert(order, ix),
+                Sign::Minus => self.waiting.remove(order, ix),
+            }
         }
     }
 }

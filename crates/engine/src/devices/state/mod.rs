@@ -16,8 +16,8 @@ mod worker;
 pub(crate) use directory::Directory;
 pub(crate) use job::{Job, Queue};
 pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
-pub(crate) use share::Share;
-pub(crate) use task::{Lease, Task, TaskRef};
+pub(crate) use share::{Share, Shares, WaitingLanes};
+pub(crate) use task::{Lease, Task, TaskRef, Tasks};
 pub(crate) use worker::{Contest, Worker, WorkerIx};
 
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) job_ids: Map<JobId, u64>,
     pub(crate) job_seq: u64,
     pub(crate) queues: BTreeMap<Name, Queue>,
-    pub(crate) tasks: Map<TaskRef, Box<Task>>,
+    pub(crate) tasks: Tasks,
     pub(crate) timers: Timers<Timer>,
     /// Lanes by label, to count a scope without looking at every lane.
     pub(crate) labelled: BTreeMap<(Name, Name), BTreeSet<LaneIx>>,
@@ -82,7 +82,7 @@ impl State {
     }
 
     pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
-        self.tasks.get(&self.task_ref(id)?).map(|task| &**task)
+        self.tasks.get(&self.task_ref(id)?)
     }
 
     pub(crate) fn task_id(&self, task: TaskRef) -> TaskId {

@@ -1,11 +1,8 @@
 //! Workers.
 
-use super::{LaneIx, Share, TaskRef};
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    vec::Vec,
-};
+use super::{LaneIx, Shares, TaskRef};
+use crate::kernel::storage::SortedDeque;
+use alloc::{collections::BTreeSet, vec::Vec};
 use muster_model::{Name, SecretRecord, TaskId, Timestamp};
 
 /// A worker's number; never reused.
@@ -35,18 +32,18 @@ pub(crate) struct Worker {
     pub(crate) lease_due: Option<Timestamp>,
     /// Time when the timer that judges it rings.
     pub(crate) armed: Option<Timestamp>,
-    pub(crate) lanes: BTreeSet<LaneIx>,
+    pub(crate) lanes: SortedDeque<LaneIx>,
     /// Lanes in service.
     pub(crate) healthy: u32,
     /// Live leases.
-    pub(crate) live: BTreeSet<TaskRef>,
+    pub(crate) live: SortedDeque<TaskRef>,
     /// Those of them that hang on its signs of life.
     pub(crate) presence: u32,
     /// The cap in force when its last lease was granted: one lowered since is met as leases end (Q3).
     pub(crate) granted_under: u32,
     /// Leases handed out by a pull and not confirmed, by when they were last shown (N2).
-    pub(crate) unconfirmed: BTreeSet<(Timestamp, TaskRef)>,
-    pub(crate) shares: BTreeMap<u64, Box<Share>>,
+    pub(crate) unconfirmed: SortedDeque<(Timestamp, TaskRef)>,
+    pub(crate) shares: Shares,
     /// Tasks it may still be running though their attempt is over for us.
     pub(crate) superseded: BTreeSet<TaskId>,
     /// The queue served last: the others come first now (Q2).
@@ -89,13 +86,13 @@ impl Worker {
             lease_until: at,
             lease_due: None,
             armed: None,
-            lanes: BTreeSet::new(),
+            lanes: SortedDeque::default(),
             healthy: 0,
-            live: BTreeSet::new(),
+            live: SortedDeque::default(),
             presence: 0,
             granted_under: 0,
-            unconfirmed: BTreeSet::new(),
-            shares: BTreeMap::new(),
+            unconfirmed: SortedDeque::default(),
+            shares: Shares::default(),
             superseded: BTreeSet::new(),
             turn: None,
             news: false,
