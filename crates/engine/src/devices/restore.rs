@@ -211,8 +211,7 @@ impl Restoring {
         for number in 0..u32::try_from(self.state.workers.len()).unwrap_or(u32::MAX) {
             self.begin_watching(WorkerIx(number), now);
         }
-        let jobs = self.state.jobs.keys().copied();
-        self.state.dirty.check_jobs.extend(jobs);
+        self.state.dirty.check_jobs = self.state.jobs.keys().copied().collect();
         self.state.dirty.check_queues = true;
         self.state.dirty.woken_all = true;
         self.state.farm.finish_loading(now);

@@ -184,7 +184,7 @@ impl Engine {
     /// Takes the changes since the last call that concern waiting requests.
     pub fn take_woken(&mut self) -> Woken {
         let dirty = &mut self.state.dirty;
-        let (all, woken) = (core::mem::take(&mut dirty.woken_all), core::mem::take(&mut dirty.woken));
+        let (all, woken) = (core::mem::take(&mut dirty.woken_all), dirty.woken.take());
         let dismissed = core::mem::take(&mut dirty.dismissed).into_iter().collect();
         if self.state.has_bug(Mutant::WakeLost) {
             return Woken { dismissed, ..Woken::default() };

@@ -56,6 +56,10 @@ impl<T: Ord> SortedDeque<T> {
     pub(crate) fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.0.retain(keep);
     }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl<T> SortedDeque<T> {
@@ -92,6 +96,50 @@ impl<'a, T> IntoIterator for &'a SortedDeque<T> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
+    }
+}
+
+/// Marked items, each taken once and in order.
+///
+/// A command leaves several marks, often the same one again, and they are looked at once per batch: so they are listed as
+/// they come and sorted when they are taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Marks<T>(Vec<T>);
+
+impl<T> Default for Marks<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Ord> Marks<T> {
+    pub(crate) fn insert(&mut self, item: T) {
+        if self.0.last() == Some(&item) {
+            return;
+        }
+        if self.0.len() == self.0.capacity() {
+            self.make_room();
+        }
+        self.0.push(item);
+    }
+
+    /// Takes all of them, in ascending order.
+    pub(crate) fn take(&mut self) -> Vec<T> {
+        self.sort();
+        core::mem::take(&mut self.0)
+    }
+
+    /// Drops repeats before the list grows, so that it is never much longer than the set of items.
+    fn make_room(&mut self) {
+        self.sort();
+        if self.0.len() > self.0.capacity() / 2 {
+            self.0.reserve(self.0.capacity());
+        }
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup();
     }
 }
 
@@ -198,6 +246,19 @@ mod tests {
             assert_eq!(sorted.contains(&item), tree.contains(&item));
             assert_eq!(sorted.after(&item), tree.range(item + 1..).next());
         }
+    }
+
+    #[test]
+    fn marks_are_taken_once_and_in_order() {
+        let mut marks = Marks::default();
+        for round in 0..100u32 {
+            for item in [7, 7, 3, round % 5, 7] {
+                marks.insert(item);
+            }
+        }
+        assert!(marks.0.len() < 64);
+        assert_eq!(marks.take(), [0, 1, 2, 3, 4, 7]);
+        assert_eq!(marks.take(), []);
     }
 
     #[test]

@@ -154,7 +154,6 @@ impl State {
         } else {
             worker.shares.remove(seq);
         }
-        self.dirty.shares.remove(&(ix, seq));
         self.dirty.history.push(Change::ShareGone { worker: name.clone(), job });
     }
 

@@ -154,14 +154,12 @@ impl State {
         let record = self.job_record(&job);
         self.tasks.forget_job(seq);
         self.recent.jobs.insert(id, job.status);
-        self.dirty.jobs.remove(&seq);
         self.dirty.history.push(Change::Job(Box::new(record)));
         self.timers.clear(job_end::waits_until(self, &job), Timer::Job(seq));
         for ix in &job.shared_by {
             let shares = &mut self.workers[*ix].shares;
             if shares.get(seq).is_some_and(|share| share.first.is_none()) {
                 shares.remove(seq);
-                self.dirty.shares.remove(&(*ix, seq));
             }
         }
         if self.queues.get(&job.queue).is_some_and(|queue| queue.active.is_none() && queue.waiting.is_empty())

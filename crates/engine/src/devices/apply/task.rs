@@ -128,7 +128,6 @@ impl State {
             lane.set_row(LaneRow::new(task, RowState::Ended));
         });
         self.tasks.remove(&task);
-        self.dirty.tasks.remove(&task);
         if let Some(job) = self.jobs.get_mut(&task.job) {
             job.open -= 1;
             job.pending.remove(&task.ordinal);
@@ -210,14 +209,13 @@ impl State {
 
 impl State {
     pub(super) fn grant(&mut self, grant: &Grant) {
-        let (Some(task), Some(worker), Some(lane)) =
-            (self.task_ref(grant.task), self.workers.ix(&grant.worker), self.lanes.ix(&grant.lane))
-        else {
+        let (Some(task), Some(worker)) = (self.task_ref(grant.task), self.workers.ix(&grant.worker)) else {
             return;
         };
+        let Some(lane) = self.granted_lane(task, worker, &grant.lane) else { return };
         self.keep_share(worker, task.job);
         if grant.created {
-            self.create_task(task, grant);
+            self.create_task(task, lane, grant);
         }
         self.lease_out(task, worker, grant);
         let jobs = &self.jobs;
@@ -229,13 +227,20 @@ impl State {
         self.take_slot(task, worker, grant);
     }
 
-    fn create_task(&mut self, task: TaskRef, grant: &Grant) {
+    /// The lane of a grant: as a rule the first in its worker's line, else looked up by its name.
+    fn granted_lane(&self, task: TaskRef, worker: WorkerIx, name: &Name) -> Option<LaneIx> {
+        let share = self.workers[worker].shares.get(task.job);
+        let first = share.and_then(|share| share.waiting.iter().next());
+        first.filter(|ix| self.lanes[*ix].name == *name).or_else(|| self.lanes.ix(name))
+    }
+
+    fn create_task(&mut self, task: TaskRef, lane: LaneIx, grant: &Grant) {
         let job = self.jobs.get_mut(&task.job).expect("a task is created for a job in memory");
         job.tasks = job.tasks.max(task.ordinal);
         job.open += 1;
         let created = Task {
-            lane: self.lanes.ix(&grant.lane).expect("the caller found it"),
-            worker: self.workers.ix(&grant.worker).expect("the caller found it"),
+            lane,
+            worker: self.lanes[lane].worker,
             attempt: grant.attempt,
             max_attempts: grant.max_attempts,
             fence: grant.fence,
@@ -336,10 +341,13 @@ impl State {
         let live = self.tasks.get_mut(&task)?;
         let lease = live.lease.take()?;
         let (lane, presence) = (live.lane, live.kind == LeaseKind::Presence);
+        let was_confirmed = live.confirmed_at.is_some();
         let worker = &mut self.workers[live.worker];
         worker.live.remove(&task);
         worker.presence -= u32::from(presence);
-        worker.unconfirmed.remove(&(lease.shown_at, task));
+        if !was_confirmed {
+            worker.unconfirmed.remove(&(lease.shown_at, task));
+        }
         self.dirty.woken.insert(live.worker);
         Some(lane)
     }

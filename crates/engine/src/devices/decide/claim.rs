@@ -3,7 +3,7 @@
 
 use super::{
     Context, Decided, Decision,
-    pull::{Terms, grants},
+    pull::{Terms, offers},
 };
 use crate::{
     Mutant,
@@ -30,7 +30,8 @@ pub(crate) fn decide(state: &State, claim: &Claim<'_>, context: &Context<'_>) ->
     };
     let terms = Terms { kind: LeaseKind::Claim, lease: claim.lease, max: claim.max };
     let mut events = Vec::new();
-    for grant in grants(state, ix, terms, context) {
+    for offer in offers(state, ix, terms, context) {
+        let grant = offer.grant;
         let (task, attempt, at) = (grant.task, grant.attempt, grant.at);
         events.push(Event::LeaseGranted(grant));
         events.push(Event::LeaseConfirmed { task, attempt, at });

@@ -33,7 +33,7 @@ impl Effect {
 
 /// Decides a report. The id alone makes it a repeat, whatever else differs; an id that was used for another subject is
 /// refused, with an alert (N5).
-pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Decided<Recorded> {
+pub(crate) fn decide(state: &State, report: Box<Report>, context: &Context<'_>) -> Decided<Recorded> {
     let subject = subject_of(state, &report);
     match earlier_subject(state, &report, context) {
         None => {}
@@ -61,10 +61,10 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> De
     };
     let mut events = effect.events;
     events.extend(stop_ended(state, &report, context));
-    let Report { id, worker, body, .. } = report;
+    let Report { id, worker, body, .. } = *report;
     let at = context.now;
     events.push(Event::ReportRecorded { id, subject, worker, task, effect: effect.recorded, body, at });
-    Ok(Decision::new(events, effect.recorded))
+    Ok(Decision { events, reply: effect.recorded })
 }
 
 /// True if a report about a task names the task's own run.
@@ -113,6 +113,9 @@ fn subject_of(state: &State, report: &Report) -> ReportSubject {
 fn earlier_subject(state: &State, report: &Report, context: &Context<'_>) -> Option<Option<ReportSubject>> {
     if let Some(subject) = state.recent.reports.get(&report.id) {
         return Some(Some(*subject));
+    }
+    if context.facts.is_empty() {
+        return None;
     }
     match context.facts.get(&Key::Report(report.id.clone()))? {
         Fact::Report(subject) => Some(*subject),

@@ -37,6 +37,8 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
     }
     let shares = shares_in_turn(state, ix);
     let mut lines: Vec<_> = shares.iter().map(|(job, share)| (*job, share.waiting.iter())).collect();
+    // One job alone never offers a lane twice.
+    let has_rivals = lines.len() > 1;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
     let mut turn = 0;
@@ -45,7 +47,9 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
         let (job, line) = &mut lines[place];
         match line.find(|lane| !taken.contains(lane)) {
             Some(lane) => {
-                taken.insert(lane);
+                if has_rivals {
+                    taken.insert(lane);
+                }
                 chosen.push(Choice { job: *job, lane });
                 turn = place + 1;
             }

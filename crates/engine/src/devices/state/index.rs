@@ -6,24 +6,26 @@ use crate::devices::rule::eligible::{Standing, standing};
 impl State {
     /// Changes what a lane is doing or whether it can be reached, with the shares taken down before and put up after.
     pub(crate) fn change_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
-        self.tally(ix, Sign::Minus);
+        let active = self.active_seqs();
+        self.tally(ix, &active, Sign::Minus);
         change(&mut self.lanes[ix]);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &active, Sign::Plus);
     }
 
     /// Changes what a lane is: where it is attached, its labels, whether it is in service.
     pub(crate) fn remake_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
-        self.tally(ix, Sign::Minus);
+        let active = self.active_seqs();
+        self.tally(ix, &active, Sign::Minus);
         self.tally_service(ix, Sign::Minus);
         change(&mut self.lanes[ix]);
         self.tally_service(ix, Sign::Plus);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &active, Sign::Plus);
     }
 
     /// Puts a lane that is new to the directory into all indexes.
     pub(crate) fn add_to_indexes(&mut self, ix: LaneIx) {
         self.tally_service(ix, Sign::Plus);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &self.active_seqs(), Sign::Plus);
     }
 
     /// A worker's share of an active job, drawn up from its lanes.
@@ -41,15 +43,18 @@ impl State {
         if !self.workers[worker].shares.contains(seq) {
             let share = self.draw_up_share(worker, seq);
             self.workers[worker].shares.insert(seq, share);
-        }
-        if let Some(job) = self.jobs.get_mut(&seq) {
-            job.shared_by.insert(worker);
+            if let Some(job) = self.jobs.get_mut(&seq) {
+                job.shared_by.insert(worker);
+            }
         }
         self.workers[worker].shares.get_mut(seq).expect("it was put there just now")
     }
 
-    fn tally(&mut self, ix: LaneIx, sign: Sign) {
-        let active: smallest::Seqs = self.queues.values().filter_map(|queue| queue.active).collect();
+    fn active_seqs(&self) -> smallest::Seqs {
+        self.queues.values().filter_map(|queue| queue.active).collect()
+    }
+
+    fn tally(&mut self, ix: LaneIx, active: &smallest::Seqs, sign: Sign) {
         for seq in active.iter() {
             self.tally_active(ix, seq, sign);
         }
@@ -59,8 +64,8 @@ impl State {
     fn tally_active(&mut self, ix: LaneIx, seq: u64, sign: Sign) {
         let standing = standing(self, &self.jobs[&seq], ix);
         let worker = self.lanes[ix].worker;
-        let job = self.jobs.get_mut(&seq).expect("an active job is in memory");
         if standing.lacking {
+            let job = self.jobs.get_mut(&seq).expect("an active job is in memory");
             sign.add(&mut job.lacking);
             self.dirty.check_jobs.insert(seq);
             if self.long_away.contains(&ix) {

@@ -6,6 +6,7 @@
 //! index can disagree with the lane.
 
 mod directory;
+mod dirty;
 mod index;
 mod job;
 mod lane;
@@ -14,24 +15,20 @@ mod task;
 mod worker;
 
 pub(crate) use directory::Directory;
+pub(crate) use dirty::Dirty;
 pub(crate) use job::{Job, Queue};
 pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
 pub(crate) use share::{Share, Shares, WaitingLanes};
 pub(crate) use task::{Lease, Task, TaskRef, Tasks};
 pub(crate) use worker::{Contest, Worker, WorkerIx};
 
-use crate::{
-    Waiter,
-    kernel::{Map, PlantedBug, Timers},
-};
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
-    vec::Vec,
 };
 use muster_model::{
-    Change, JobId, JobStatus, KeyRecord, Name, ReportId, ReportSubject, Settings, SubmissionKey, TaskId,
-    TaskRecord,
+    JobId, JobStatus, KeyRecord, Name, ReportId, ReportSubject, Settings, SubmissionKey, TaskId, TaskRecord,
 };
 
 /// Everything live.
@@ -95,6 +92,11 @@ impl State {
         self.queues.values().filter_map(|queue| self.jobs.get(&queue.active?))
     }
 
+    /// True if no mark is left from which an event could follow.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.dirty.is_settled() && self.farm.is_settled() && self.pool.dirty.judged.is_empty()
+    }
+
     /// Switches a planted bug on.
     #[cfg(feature = "mutants")]
     pub(crate) fn plant(&mut self, mutant: crate::Mutant) {
@@ -120,38 +122,6 @@ pub(crate) enum Timer {
     Job(u64),
     /// Must this job skip lanes long away, from this one on (Q6)?
     Skip(u64, LaneIx),
-}
-
-/// Marks left by applying events.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Dirty {
-    pub(crate) workers: BTreeSet<WorkerIx>,
-    pub(crate) lanes: BTreeSet<LaneIx>,
-    pub(crate) jobs: BTreeSet<u64>,
-    pub(crate) tasks: BTreeSet<TaskRef>,
-    pub(crate) ended: BTreeSet<TaskId>,
-    pub(crate) shares: BTreeSet<(WorkerIx, u64)>,
-    /// Rows of history, and rows whose object has left memory.
-    pub(crate) history: Vec<Change>,
-    /// Jobs that may have ended.
-    pub(crate) check_jobs: BTreeSet<u64>,
-    /// Lanes long away that a job may have to skip.
-    pub(crate) check_skips: BTreeSet<LaneIx>,
-    /// Workers whose lanes vanished.
-    pub(crate) check_drops: BTreeSet<WorkerIx>,
-    /// Workers that took a device back from another one.
-    pub(crate) check_contests: BTreeSet<WorkerIx>,
-    /// Queues that may serve their next job.
-    pub(crate) check_queues: bool,
-    /// Workers whose waiting requests should be decided again.
-    pub(crate) woken: BTreeSet<WorkerIx>,
-    pub(crate) woken_all: bool,
-    /// Workers whose waiting requests must be answered at once.
-    pub(crate) dismissed: BTreeSet<Waiter>,
-    /// Workers heard of since the last flush.
-    pub(crate) sighted: BTreeSet<WorkerIx>,
-    /// Workers whose timer rang and must be set anew.
-    pub(crate) rearm: BTreeSet<WorkerIx>,
 }
 
 /// Facts that a look-up in the store might still miss.
