@@ -50,6 +50,9 @@ impl<T: Ord> SortedDeque<T> {
 
     /// The first item after this one, which need not be there itself.
     pub(crate) fn after(&self, item: &T) -> Option<&T> {
+        if self.0.back().is_none_or(|last| last <= item) {
+            return None;
+        }
         self.0.get(self.0.partition_point(|known| known <= item))
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct LaneIx(pub(crate) u32);
 /// The order of the fields is that of memory: a command about a running task finds everything in the first cache line.
 /// What stands from `handle` on is in the second.
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Lane {
     pub(crate) name: Name,
     /// Its rows in active jobs (and, until the next one comes, in jobs before them).

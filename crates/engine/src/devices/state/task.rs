@@ -18,7 +18,7 @@ pub(crate) struct TaskRef {
 
 /// A task that has not ended.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(align(128))]
 pub(crate) struct Task {
     pub(crate) lane: LaneIx,
     /// The worker that has or last had it.
