@@ -287,7 +287,7 @@ impl Execution<'_> {
         decision.reply
     }
 
-    /// Applies the events of a decision where they are; most commands have one decision with events.
+    /// Applies the events of a decision. Reuses its list if it is the first, as it is for most commands.
     fn apply_all(&mut self, mut events: Vec<Event>) {
         for event in &events {
             self.state.apply(event);

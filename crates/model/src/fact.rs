@@ -67,7 +67,7 @@ impl Facts {
         self.0.insert(key, fact);
     }
 
-    /// True if none was found.
+    /// True if there are no facts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! A short text without a place on the heap.
+//! Text that needs no heap allocation when it is short.
 
 use alloc::sync::Arc;
 use core::{
@@ -8,8 +8,8 @@ use core::{
 
 /// An immutable text that is cheap to clone: a short one is stored in place, a longer one is shared.
 ///
-/// Names of workers and devices are short, and every command compares, hashes and clones several of them. In place they
-/// cost no look at other memory. Equal texts always have the same form, so comparing the forms compares the texts.
+/// Names of workers and devices are short, and every command compares, hashes and clones several of them. Stored in
+/// place, they need no access to other memory. Equal texts always use the same variant, so the derived `Eq` is correct.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Text {
     /// The bytes after the first `len` are zero.
@@ -65,7 +65,7 @@ impl Hash for Text {
     }
 }
 
-/// With it, a text is as large as three pointers.
+/// Longest text stored in place; it makes a `Text` as large as three pointers.
 const SHORT_MAX: usize = 22;
 
 #[cfg(test)]

@@ -147,5 +147,5 @@ impl State {
     }
 }
 
-/// Room kept for the history of the next batch at most.
+/// Largest capacity reserved for the history of the next batch.
 const HISTORY_ROOM_MAX: usize = 1024;

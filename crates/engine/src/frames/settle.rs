@@ -10,12 +10,12 @@ use core::cmp::Reverse;
 use muster_model::{Effect, Event, FrameEvent, Name, RendererState, Timestamp};
 
 impl Farm {
-    /// Takes note of the time that was handed in.
+    /// Records the time of the current command.
     pub(crate) fn note_time(&mut self, now: Timestamp) {
         self.latest = self.latest.max(now);
     }
 
-    /// True if no mark is left from which an event could follow.
+    /// True if no mark is left that could cause an event.
     pub(crate) fn is_settled(&self) -> bool {
         self.dirty.check_sessions.is_empty() && !self.dirty.check_supply
     }

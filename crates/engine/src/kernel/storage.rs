@@ -1,7 +1,6 @@
-//! Containers that keep together in memory what one command looks at.
+//! Compact containers, so that a command touches few cache lines.
 //!
-//! With a million devices most of the engine's time is waiting for memory, so what counts is how many cache lines a
-//! command touches ([decision 34](../../../../docs/decisions/0034-few-cache-lines-per-command.md)).
+//! With a million devices the engine spends most of its time waiting for memory ([decision 34](../../../../docs/decisions/0034-few-cache-lines-per-command.md)).
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::ops::{Index, IndexMut};
@@ -9,8 +8,8 @@ use muster_model::Timestamp;
 
 /// A set in ascending order, in one piece of memory.
 ///
-/// For sets as large as what one worker has. A tree would spread them over many cache lines; here a look-up touches few.
-/// Both ends change in constant time; a change in the middle moves the shorter side.
+/// Meant for sets that belong to one worker. A tree would spread them over many cache lines; here a look-up touches few.
+/// A change at either end takes constant time; a change in the middle moves the shorter side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SortedDeque<T>(VecDeque<T>);
 
@@ -48,8 +47,9 @@ impl<T: Ord> SortedDeque<T> {
         self.0.binary_search(item).is_ok()
     }
 
-    /// The first item after this one, which need not be there itself.
+    /// The first item greater than `item`, which need not be in the set.
     pub(crate) fn after(&self, item: &T) -> Option<&T> {
+        // The common answer needs no search, which would touch more cache lines.
         if self.0.back().is_none_or(|last| last <= item) {
             return None;
         }
@@ -102,10 +102,10 @@ impl<'a, T> IntoIterator for &'a SortedDeque<T> {
     }
 }
 
-/// Marked items, each taken once and in order.
+/// A set of marked items that is read once per batch.
 ///
-/// A command leaves several marks, often the same one again, and they are looked at once per batch: so they are listed as
-/// they come and sorted when they are taken.
+/// A command marks several items, often the same one repeatedly. Items are appended, then sorted and deduplicated when
+/// they are taken.
 #[derive(Clone, Debug)]
 pub(crate) struct Marks<T>(Vec<T>);
 
@@ -126,7 +126,7 @@ impl<T: Ord> Marks<T> {
         self.0.push(item);
     }
 
-    /// Takes all of them, in ascending order.
+    /// Takes all items, in ascending order and without repeats.
     pub(crate) fn take(&mut self) -> Vec<T> {
         self.sort();
         core::mem::take(&mut self.0)
@@ -146,8 +146,8 @@ impl<T: Ord> Marks<T> {
     }
 }
 
-/// A list that grows without moving what it holds: no command waits for millions of items to be copied, and no room is
-/// left over.
+/// A list that grows in chunks and never moves its items: no command waits while millions of them are copied, and at
+/// most one chunk has spare room.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunks<T> {
     chunks: Vec<Vec<T>>,
@@ -163,7 +163,7 @@ impl<T> Default for Chunks<T> {
 impl<T> Chunks<T> {
     pub(crate) fn push(&mut self, item: T) {
         if self.len.is_multiple_of(CHUNK_ITEMS) {
-            // Only the first grows as it is filled: a small installation has no more.
+            // The first chunk grows as it fills, because a small installation needs no other.
             let room = if self.chunks.is_empty() { 0 } else { CHUNK_ITEMS };
             self.chunks.push(Vec::with_capacity(room));
         }
@@ -198,7 +198,7 @@ impl<T> IndexMut<usize> for Chunks<T> {
     }
 }
 
-/// A time that may be missing, in the room of one: an `Option<Timestamp>` takes twice as much.
+/// An optional time in 8 bytes; an `Option<Timestamp>` takes 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaybeTime(i64);
 

@@ -227,7 +227,7 @@ impl State {
         self.take_slot(task, worker, grant);
     }
 
-    /// The lane of a grant: as a rule the first in its worker's line, else looked up by its name.
+    /// The lane of a grant: usually the first waiting lane of its worker, otherwise found by name.
     fn granted_lane(&self, task: TaskRef, worker: WorkerIx, name: &Name) -> Option<LaneIx> {
         let share = self.workers[worker].shares.get(task.job);
         let first = share.and_then(|share| share.waiting.iter().next());

@@ -96,10 +96,10 @@ pub(crate) struct Terms {
     pub(crate) max: u32,
 }
 
-/// A lease to be granted, with what its worker is told beside it.
+/// A lease to be granted, and the details that its handout adds.
 pub(crate) struct Offer {
     pub(crate) grant: Grant,
-    /// The job, by its age.
+    /// Sequence number of the job.
     job: u64,
     handle: Name,
 }
@@ -157,7 +157,7 @@ fn told(state: &State, ix: WorkerIx, now: Timestamp) -> PullReply {
     PullReply { finished, stop, stopping, contested, ..PullReply::default() }
 }
 
-/// The live leases of a worker whose jobs have ended. They are in order of their jobs, so it looks at each job once.
+/// A worker's live leases whose jobs have ended. Leases are sorted by job, so each job is checked once.
 fn stopping<'a>(state: &'a State, worker: &'a Worker) -> impl Iterator<Item = &'a TaskRef> {
     let is_ended = |task: &&TaskRef| state.jobs[&task.job].status.is_ended();
     let next_job = |task: &&TaskRef| worker.live.after(&TaskRef { job: task.job, ordinal: u32::MAX });

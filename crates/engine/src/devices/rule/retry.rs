@@ -65,7 +65,7 @@ fn is_forgiven(state: &State, task: &Task, now: Timestamp) -> bool {
     resting && !state.lanes[task.lane].is_online() && !state.has_bug(Mutant::DropoutBurnsAttempt)
 }
 
-/// Events that the end of an attempt has at most.
+/// Most events that the end of one attempt causes.
 const ENDING_EVENTS: usize = 3;
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
     }
     let shares = shares_in_turn(state, ix);
     let mut lines: Vec<_> = shares.iter().map(|(job, share)| (*job, share.waiting.iter())).collect();
-    // One job alone never offers a lane twice.
+    // A single job never offers a lane twice.
     let has_rivals = lines.len() > 1;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();

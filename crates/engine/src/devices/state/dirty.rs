@@ -41,7 +41,7 @@ pub(crate) struct Dirty {
 }
 
 impl Dirty {
-    /// True if no mark is left from which an event could follow.
+    /// True if no mark is left that could cause an event.
     pub(crate) fn is_settled(&self) -> bool {
         let Self { check_jobs, check_skips, check_drops, check_contests, check_queues, .. } = self;
         check_jobs.is_empty()

@@ -1,4 +1,4 @@
-//! Devices, and what each knows of the jobs it is a target of.
+//! Devices, and their rows in the jobs that target them.
 
 use super::{TaskRef, WorkerIx};
 use crate::kernel::storage::MaybeTime;
@@ -11,8 +11,8 @@ pub(crate) struct LaneIx(pub(crate) u32);
 
 /// A device.
 ///
-/// The order of the fields is that of memory: a command about a running task finds everything in the first cache line.
-/// What stands from `handle` on is in the second.
+/// The fields are in memory order. A command about a running task needs only the first cache line; `handle` and
+/// everything after it is in the second. Both lines are one aligned pair, which processors fetch together.
 #[derive(Clone, Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Lane {
@@ -33,7 +33,7 @@ pub(crate) struct Lane {
     pub(crate) taken: Option<Box<(WorkerIx, Timestamp)>>,
 }
 
-/// The rows of a lane, the first of them without a place on the heap: one is the rule.
+/// The rows of a lane. Most lanes have one, so the first is stored in place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     first: Option<LaneRow>,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use core::mem::offset_of;
 
-    /// What a command about a running task looks at is one cache line; a lane is two.
+    /// A command about a running task needs one cache line; a lane is two.
     #[test]
     fn a_lane_is_two_cache_lines() {
         assert_eq!((offset_of!(Lane, handle), size_of::<Lane>()), (64, 128));

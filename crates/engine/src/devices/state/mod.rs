@@ -92,7 +92,7 @@ impl State {
         self.queues.values().filter_map(|queue| self.jobs.get(&queue.active?))
     }
 
-    /// True if no mark is left from which an event could follow.
+    /// True if no mark is left that could cause an event.
     pub(crate) fn is_settled(&self) -> bool {
         self.dirty.is_settled() && self.farm.is_settled() && self.pool.dirty.judged.is_empty()
     }

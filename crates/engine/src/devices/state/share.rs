@@ -28,7 +28,7 @@ pub(crate) struct WaitingLanes {
     retries: BTreeSet<(u64, LaneIx)>,
 }
 
-/// A worker's shares by the age of their jobs. It has one or two, so they stand side by side.
+/// A worker's shares by the age of their jobs. A worker has one or two, so a sorted list is enough.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shares(Vec<(u64, Share)>);
 

@@ -16,7 +16,7 @@ pub(crate) struct TaskRef {
     pub(crate) ordinal: u32,
 }
 
-/// A task that has not ended.
+/// A task that has not ended. Its two cache lines are one aligned pair, which processors fetch together.
 #[derive(Clone, Debug)]
 #[repr(align(128))]
 pub(crate) struct Task {
@@ -59,8 +59,8 @@ impl Task {
 
 /// All tasks that have not ended.
 ///
-/// A job counts its tasks, so a list per job says where each one is: four bytes per task that the job ever had, until it
-/// leaves memory. A new task takes the place of the one that ended last, which the cache still knows.
+/// Each job has a list of slot numbers by ordinal: four bytes per task that it ever had, until the job leaves memory.
+/// A new task takes the slot of the task that ended last, because that slot is probably still in the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tasks {
     slots: Chunks<Option<Task>>,
@@ -69,7 +69,7 @@ pub(crate) struct Tasks {
     places: Map<u64, Vec<Slot>>,
 }
 
-/// Number of a place for a task; [`Slot::NONE`] where the task has ended.
+/// Index of a task in `slots`; [`Slot::NONE`] if the task has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(u32);
 
@@ -110,7 +110,7 @@ impl Tasks {
         }
     }
 
-    /// Lets go of a job that has no task left.
+    /// Drops the list of a job that has no live task.
     pub(crate) fn forget_job(&mut self, job: u64) {
         self.places.remove(&job);
     }
@@ -119,7 +119,7 @@ impl Tasks {
         self.slots.len() - self.free.len()
     }
 
-    /// All of them, in no particular order of jobs.
+    /// All live tasks, in no particular order of jobs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskRef, &Task)> {
         self.places.iter().flat_map(move |(job, places)| {
             (0..).zip(places).filter_map(move |(ordinal, slot)| {

@@ -11,7 +11,7 @@ pub(crate) struct WorkerIx(pub(crate) u32);
 
 /// A worker.
 ///
-/// The order of the fields is that of memory: what every command looks at comes first.
+/// The fields are in memory order: those that every command needs come first, to share cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Worker {
