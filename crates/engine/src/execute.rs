@@ -8,7 +8,7 @@ use crate::{
             job, operate, pull, report, tick,
         },
         rule::{heartbeat, liveness},
-        state::State,
+        state::{State, WorkerIx},
     },
     kernel::{Context, Decided, Decision, Refused},
 };
@@ -42,7 +42,7 @@ impl Execution<'_> {
                 self.heartbeat(&worker);
                 Reply::Done
             }
-            Command::Report(report) => Reply::Recorded(self.report(*report)?),
+            Command::Report(report) => Reply::Recorded(self.report(report)?),
             Command::ReportBatch(batch) => Reply::RecordedBatch(self.report_batch(batch)),
             Command::Claim { worker, max, lease } => {
                 Reply::Claimed(self.claim(&Claim { worker: &worker, max, lease }))
@@ -106,19 +106,19 @@ impl Execution<'_> {
 
     /// A pull is three decisions: who speaks, what is attached there, and what it is given on that ground.
     fn pull(&mut self, pull: Pull) -> PullReply {
-        self.meet(&pull.worker);
-        self.expect_heartbeat(&pull.worker);
+        let worker = self.meet(&pull.worker);
+        self.expect_heartbeat(worker);
         if let Some(devices) = pull.devices {
             let reported = pull::report_devices(self.state, &pull.worker, devices, self.context);
             self.apply(Decision::done(reported));
         }
-        self.apply(pull::supply(self.state, &pull.worker, pull.max, self.context))
+        self.apply(pull::supply(self.state, worker, pull.max, self.context))
     }
 
     /// Decides on a report. A worker that reports is online, even if the report is rejected (N1b, N15).
-    fn report(&mut self, report: Report) -> Result<Recorded, Rejection> {
-        self.meet(&report.worker);
-        self.expect_heartbeat(&report.worker);
+    fn report(&mut self, report: Box<Report>) -> Result<Recorded, Rejection> {
+        let worker = self.meet(&report.worker);
+        self.expect_heartbeat(worker);
         self.conclude(report::decide(self.state, report, self.context))
     }
 
@@ -149,7 +149,7 @@ impl Execution<'_> {
         let events = core::mem::take(&mut self.events);
         let mut alone = Execution { state: &mut *self.state, context: &context, events };
         let result = match message {
-            WorkerMessage::Report(report) => alone.report(*report),
+            WorkerMessage::Report(report) => alone.report(report),
             WorkerMessage::Heartbeat { worker } => {
                 alone.heartbeat(&worker);
                 Ok(Recorded::Applied)
@@ -160,12 +160,14 @@ impl Execution<'_> {
     }
 
     fn heartbeat(&mut self, worker: &Name) {
-        self.meet(worker);
+        let worker = self.meet(worker);
         self.take_heartbeat(worker);
     }
 
     fn claim(&mut self, claim: &Claim<'_>) -> Vec<TaskRecord> {
-        self.see(claim.worker);
+        if let Some(worker) = self.state.workers.ix(claim.worker) {
+            self.see(worker);
+        }
         self.apply(claim::decide(self.state, claim, self.context));
         let grants = self.events.iter().filter_map(|event| match event {
             Event::LeaseGranted(grant) => Some(grant.task),
@@ -227,46 +229,42 @@ impl Execution<'_> {
     }
 
     /// Enrols whoever speaks for the first time, and notes the sign of life.
-    fn meet(&mut self, worker: &Name) {
-        let appeared = liveness::appear(self.state, worker, self.context.now);
+    fn meet(&mut self, name: &Name) -> WorkerIx {
+        let known = self.state.workers.ix(name);
+        let appeared = liveness::appear(self.state, name, known, self.context.now);
         self.apply(Decision::done(appeared));
+        let worker = known.or_else(|| self.state.workers.ix(name)).expect("who appears is enrolled");
         self.see(worker);
+        worker
     }
 
     /// Starts the wait for the heartbeats of a worker that pulls or calls back (N8c).
-    fn expect_heartbeat(&mut self, worker: &Name) {
-        if let Some(ix) = self.state.workers.ix(worker)
-            && self.state.workers[ix].heartbeat_due.is_none()
-        {
+    fn expect_heartbeat(&mut self, ix: WorkerIx) {
+        if self.state.workers[ix].heartbeat_due.is_none() {
             self.state.workers[ix].heartbeat_due = Some(heartbeat::late_at(self.state, self.context.now));
             self.state.arm(ix);
         }
     }
 
     /// Notes a heartbeat; not durable, unless it ends the lateness of earlier ones (N8c).
-    fn take_heartbeat(&mut self, worker: &Name) {
-        let Some(ix) = self.state.workers.ix(worker) else {
-            return;
-        };
+    fn take_heartbeat(&mut self, ix: WorkerIx) {
         let at = self.context.now;
         self.state.workers[ix].heartbeat_due = Some(heartbeat::late_at(self.state, at));
         if self.state.workers[ix].heartbeat_late_since.is_some() {
-            let back = Event::HeartbeatChanged { worker: worker.clone(), late: false, at };
+            let worker = self.state.workers[ix].name.clone();
+            let back = Event::HeartbeatChanged { worker, late: false, at };
             self.apply(Decision::done(vec![back]));
         }
     }
 
     /// Notes a sign of life; not durable but for its consequences.
-    fn see(&mut self, worker: &Name) {
-        let Some(ix) = self.state.workers.ix(worker) else {
-            return;
-        };
+    fn see(&mut self, ix: WorkerIx) {
         let now = self.context.now;
         self.state.workers[ix].heartbeat_due = heartbeat::due_after_silence(self.state, ix, now);
         self.state.workers[ix].last_seen = now.max(self.state.workers[ix].last_seen);
         self.state.dirty.sighted.insert(ix);
         if !self.state.workers[ix].online {
-            let appeared = liveness::appear(self.state, worker, now);
+            let appeared = liveness::appear(self.state, &self.state.workers[ix].name, Some(ix), now);
             self.apply(Decision::done(appeared));
         }
     }
@@ -284,9 +282,20 @@ impl Execution<'_> {
 
     /// Applies a decision and settles what follows from it.
     fn apply<R>(&mut self, decision: Decision<R>) -> R {
-        self.step(decision.events);
+        self.apply_all(decision.events);
         self.settle();
         decision.reply
+    }
+
+    /// Applies the events of a decision. Reuses its list if it is the first, as it is for most commands.
+    fn apply_all(&mut self, mut events: Vec<Event>) {
+        for event in &events {
+            self.state.apply(event);
+        }
+        match self.events.is_empty() {
+            true => self.events = events,
+            false => self.events.append(&mut events),
+        }
     }
 
     /// Applies the events of one step of a command; what follows from them is settled when all steps are done.
@@ -299,14 +308,15 @@ impl Execution<'_> {
     }
 
     fn settle(&mut self) {
-        loop {
+        self.state.farm.note_time(self.context.now);
+        while !self.state.is_settled() {
             let mut follow = tick::consequences(self.state, self.context);
             follow.extend(self.state.farm.consequences(self.context));
             crate::pool::Steps::new(self).ban_dissenters();
             if follow.is_empty() {
                 return;
             }
-            self.step(follow);
+            self.apply_all(follow);
         }
     }
 

@@ -67,6 +67,12 @@ impl Facts {
         self.0.insert(key, fact);
     }
 
+    /// True if there are no facts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The fact for a key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Fact> {

@@ -1,6 +1,9 @@
 //! Identities: of jobs and tasks (ours), of workers and devices (theirs), of leases (fences).
 
-use crate::id_text::{JobText, parse_hex, parse_uuid};
+use crate::{
+    id_text::{JobText, parse_hex, parse_uuid},
+    text::Text,
+};
 use alloc::sync::Arc;
 use core::{fmt, str::FromStr};
 
@@ -34,7 +37,7 @@ pub struct Digest(pub u128);
 
 /// A name that came from outside (a worker, a device, a queue, a report): checked once, cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(Arc<str>);
+pub struct Name(Text);
 
 /// Reason why a text is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +94,13 @@ impl Name {
         if text.chars().any(forbidden) || text.trim() != text || text == "." || text == ".." {
             return Err(NameError::Forbidden);
         }
-        Ok(Self(Arc::from(text)))
+        Ok(Self(Text::new(text)))
     }
 
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 }
 
@@ -244,13 +247,13 @@ impl core::error::Error for IdError {}
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 

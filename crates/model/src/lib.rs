@@ -24,6 +24,7 @@ mod reply;
 mod schedule;
 mod settings;
 mod task;
+mod text;
 mod time;
 mod worker;
 

@@ -108,7 +108,7 @@ fn task(state: &State, id: TaskId, now: Timestamp) -> Option<Cause> {
         if job.status.is_ended() {
             return Some(Cause::Stopping { task: id });
         }
-        if live.confirmed_at.is_none() {
+        if !live.confirmed_at.is_some() {
             return Some(Cause::AwaitingRedelivery {
                 task: id,
                 at: lease.shown_at + state.settings.redeliver_after,
@@ -125,7 +125,7 @@ fn task(state: &State, id: TaskId, now: Timestamp) -> Option<Cause> {
 fn lane(state: &State, name: &Name, now: Timestamp) -> Option<Cause> {
     let ix = state.lanes.ix(name)?;
     let lane = &state.lanes[ix];
-    if let Some(busy) = lane.busy {
+    if let Some(busy) = lane.busy() {
         return task(state, state.task_id(busy), now);
     }
     if let Some(cause) = unusable(state, lane) {
@@ -156,16 +156,17 @@ fn lane_for(state: &State, job: &Job, lane: &Lane, now: Timestamp) -> Cause {
     if let Some(cause) = unusable(state, lane) {
         return cause;
     }
-    if let Some(busy) = lane.busy {
+    if let Some(busy) = lane.busy() {
         return Cause::LaneBusy { lane: lane.name.clone(), task: state.task_id(busy) };
     }
     if let Some(cause) = unsupplied(state, lane.worker, now) {
         return cause;
     }
     match lane.row(job.seq) {
-        Some(row) if row.state == RowState::Pending => {
-            Cause::AwaitingRetry { task: state.task_id(row.task), attempt: state.tasks[&row.task].attempt }
-        }
+        Some(row) if row.state == RowState::Pending => Cause::AwaitingRetry {
+            task: state.task_id(row.task()),
+            attempt: state.tasks[&row.task()].attempt,
+        },
         _ => Cause::AwaitingPull { worker: state.workers[lane.worker].name.clone() },
     }
 }
@@ -178,7 +179,7 @@ fn unusable(state: &State, lane: &Lane) -> Option<Cause> {
     if !worker.online {
         return Some(Cause::NodeOffline { worker: worker.name.clone(), since: worker.status_since });
     }
-    lane.offline_since.map(|since| Cause::DeviceOffline { lane: lane.name.clone(), since })
+    lane.offline_since.get().map(|since| Cause::DeviceOffline { lane: lane.name.clone(), since })
 }
 
 fn unsupplied(state: &State, ix: WorkerIx, now: Timestamp) -> Option<Cause> {

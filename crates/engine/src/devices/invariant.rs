@@ -67,10 +67,10 @@ impl Engine {
         let lanes = state.lanes.iter().map(|(n, _)| Change::Lane(state.lane_record(LaneIx(n)).into()));
         let jobs = state.jobs.values().map(|job| Change::Job(state.job_record(job).into()));
         let mut tasks: Vec<_> = state.tasks.iter().collect();
-        tasks.sort_unstable_by_key(|(at, _)| **at);
+        tasks.sort_unstable_by_key(|(at, _)| *at);
         let tasks = tasks
             .into_iter()
-            .map(|(at, task)| Change::Task(state.task_record(state.task_id(*at), task).into()));
+            .map(|(at, task)| Change::Task(state.task_record(state.task_id(at), task).into()));
         let beside = state.pool.live_rows().into_iter();
         let beside = beside.chain(state.accounts.live_rows().map(Change::Accounts));
         let beside = beside.chain(state.schedules.live_rows());
@@ -80,12 +80,12 @@ impl Engine {
 
 /// 1: a lane has at most one live lease, and both sides know it.
 fn invariant_one_lease_per_lane(state: &State) -> Broken {
-    for (at, task) in &state.tasks {
+    for (at, task) in state.tasks.iter() {
         let lane = &state.lanes[task.lane];
-        if task.lease.is_some() && lane.busy != Some(*at) {
-            return Err(format!("{:?} is leased, but its lane {} has {:?}", at, lane.name, lane.busy));
+        if task.lease.is_some() && lane.busy() != Some(at) {
+            return Err(format!("{:?} is leased, but its lane {} has {:?}", at, lane.name, lane.busy()));
         }
-        if task.lease.is_some() != state.workers[task.worker].live.contains(at) {
+        if task.lease.is_some() != state.workers[task.worker].live.contains(&at) {
             return Err(format!("{at:?} and the slots of its worker disagree"));
         }
     }
@@ -97,7 +97,7 @@ fn invariant_one_lease_per_lane(state: &State) -> Broken {
         return Err(format!("{} miscounts its presence leases", worker.name));
     }
     let stray = state.lanes.iter().find(|(_, lane)| {
-        lane.busy.is_some_and(|task| state.tasks.get(&task).is_none_or(|task| task.lease.is_none()))
+        lane.busy().is_some_and(|task| state.tasks.get(&task).is_none_or(|task| task.lease.is_none()))
     });
     stray.map_or(Ok(()), |(_, lane)| Err(format!("lane {} is held by a lease that is not live", lane.name)))
 }
@@ -140,10 +140,10 @@ fn invariant_attempts_are_bounded(state: &State) -> Broken {
 
 /// Q1: what a lane knows of its rows is what the rows are.
 fn invariant_one_row_per_lane_and_job(state: &State) -> Broken {
-    for (at, task) in &state.tasks {
+    for (at, task) in state.tasks.iter() {
         let row = state.lanes[task.lane].row(at.job);
         let expected = if task.lease.is_some() { RowState::Running } else { RowState::Pending };
-        if row.is_none_or(|row| row.task != *at || row.state != expected) {
+        if row.is_none_or(|row| row.task() != at || row.state != expected) {
             return Err(format!("{at:?} is {expected:?}, its lane says {row:?}"));
         }
         if state.jobs[&at.job].pending.contains(&at.ordinal) != task.lease.is_none() {
@@ -167,7 +167,8 @@ fn invariant_indexes_agree(state: &State) -> Broken {
             return Err(format!("job {} believes {} lanes lack a row, {lacking} do", job.id, job.lacking));
         }
         for ix in &job.shared_by {
-            let (kept, drawn) = (&state.workers[*ix].shares[&job.seq], state.draw_up_share(*ix, job.seq));
+            let kept = state.workers[*ix].shares.get(job.seq).expect("it shares the job");
+            let drawn = state.draw_up_share(*ix, job.seq);
             if (&kept.waiting, kept.lacking, kept.open_rows)
                 != (&drawn.waiting, drawn.lacking, drawn.open_rows)
             {

@@ -15,29 +15,42 @@ impl State {
             woken_all: self.dirty.woken_all,
             dismissed: core::mem::take(&mut self.dirty.dismissed),
             sighted: core::mem::take(&mut self.dirty.sighted),
+            // The next batch is about as large as this one.
+            history: Vec::with_capacity(self.dirty.history.len().min(HISTORY_ROOM_MAX)),
             ..Dirty::default()
         };
-        let dirty = core::mem::replace(&mut self.dirty, fresh);
+        let mut dirty = core::mem::replace(&mut self.dirty, fresh);
         let mut changes = dirty.history;
-        changes.extend(dirty.workers.iter().map(|ix| Change::Worker(Box::new(self.worker_record(*ix)))));
-        changes.extend(dirty.lanes.iter().map(|ix| Change::Lane(Box::new(self.lane_record(*ix)))));
-        let jobs = dirty.jobs.iter().filter_map(|seq| self.jobs.get(seq));
-        changes.extend(jobs.map(|job| Change::Job(Box::new(self.job_record(job)))));
-        let tasks = dirty.tasks.iter().filter_map(|task| Some((task, self.tasks.get(task)?)));
         changes.extend(
-            tasks.map(|(at, task)| Change::Task(Box::new(self.task_record(self.task_id(*at), task)))),
+            dirty.workers.take().into_iter().map(|ix| Change::Worker(Box::new(self.worker_record(ix)))),
         );
+        changes.extend(dirty.lanes.take().into_iter().map(|ix| Change::Lane(Box::new(self.lane_record(ix)))));
+        let jobs = dirty.jobs.take().into_iter().filter_map(|seq| self.jobs.get(&seq));
+        changes.extend(jobs.map(|job| Change::Job(Box::new(self.job_record(job)))));
+        let tasks = dirty.tasks.take().into_iter().filter_map(|task| Some((task, self.tasks.get(&task)?)));
         changes
-            .extend(dirty.ended.iter().filter_map(|id| self.recent.tasks.get(id).cloned().map(Change::Task)));
+            .extend(tasks.map(|(at, task)| Change::Task(Box::new(self.task_record(self.task_id(at), task)))));
         changes.extend(
-            dirty.shares.iter().filter_map(|(ix, seq)| self.share_record(*ix, *seq)).map(Change::Share),
+            dirty
+                .ended
+                .take()
+                .into_iter()
+                .filter_map(|id| self.recent.tasks.get(&id).cloned().map(Change::Task)),
+        );
+        changes.extend(
+            dirty
+                .shares
+                .take()
+                .into_iter()
+                .filter_map(|(ix, seq)| self.share_record(ix, seq))
+                .map(Change::Share),
         );
         changes
     }
 
     /// The workers heard of since the last call.
     pub(crate) fn take_sightings(&mut self) -> Vec<(Name, Timestamp)> {
-        let sighted = core::mem::take(&mut self.dirty.sighted);
+        let sighted = self.dirty.sighted.take();
         let seen = |ix: WorkerIx| (self.workers[ix].name.clone(), self.workers[ix].last_seen);
         sighted.into_iter().map(seen).collect()
     }
@@ -76,7 +89,7 @@ impl State {
             lease_until: task.lease.map(|lease| lease.until),
             created_at: task.created_at,
             started_at: Some(task.granted_at),
-            confirmed_at: task.confirmed_at,
+            confirmed_at: task.confirmed_at.get(),
             timeout_at: task.lease.map(|lease| lease.timeout_at),
             completed_at: None,
             timed_out: task.timed_out,
@@ -99,7 +112,7 @@ impl State {
             status,
             failed: lane.failed,
             labels: lane.labels.as_deref().cloned().unwrap_or_default(),
-            offline_since: lane.offline_since,
+            offline_since: lane.offline_since.get(),
             note: lane.note.clone(),
             created_at: lane.created_at,
         }
@@ -123,13 +136,16 @@ impl State {
 
     fn share_record(&self, ix: WorkerIx, seq: u64) -> Option<ShareRecord> {
         let worker = &self.workers[ix];
-        let share = worker.shares.get(&seq)?;
+        let share = worker.shares.get(seq)?;
         Some(ShareRecord {
             worker: worker.name.clone(),
             job: share.job,
-            first: share.first?,
+            first: share.first_task()?,
             finished: share.is_drained(),
             counts: share.counts,
         })
     }
 }
+
+/// Largest capacity reserved for the history of the next batch.
+const HISTORY_ROOM_MAX: usize = 1024;

@@ -10,6 +10,7 @@ use crate::{
             Job, Lane, LaneIx, LaneRow, Lease, RowState, Rows, State, Task, TaskRef, Timer, Worker, WorkerIx,
         },
     },
+    kernel::storage::MaybeTime,
 };
 use alloc::{
     boxed::Box,
@@ -111,8 +112,7 @@ impl Restoring {
             worker,
             attachment: record.attachment,
             failed: record.failed,
-            busy: None,
-            offline_since: record.offline_since,
+            offline_since: record.offline_since.into(),
             rows: Rows::default(),
             labels: (!record.labels.is_empty()).then(|| Box::new(record.labels)),
             note: record.note,
@@ -173,7 +173,7 @@ impl Restoring {
             TaskStatus::Running => RowState::Running,
             _ => RowState::Ended,
         };
-        self.state.lanes[lane].set_row(LaneRow { task, state: row });
+        self.state.lanes[lane].set_row(LaneRow::new(task, row));
         if row != RowState::Ended {
             self.live_task(task, &TaskPlace { lane, worker }, record);
         }
@@ -218,8 +218,7 @@ impl Restoring {
         for number in 0..u32::try_from(self.state.workers.len()).unwrap_or(u32::MAX) {
             self.begin_watching(WorkerIx(number), now);
         }
-        let jobs = self.state.jobs.keys().copied();
-        self.state.dirty.check_jobs.extend(jobs);
+        self.state.dirty.check_jobs = self.state.jobs.keys().copied().collect();
         self.state.dirty.check_queues = true;
         self.state.dirty.woken_all = true;
         self.state.farm.finish_loading(now);
@@ -237,8 +236,7 @@ impl Restoring {
             lease.expect("what is live is leased").shown_at = now;
         }
         if !worker.unconfirmed.is_empty() {
-            let shown = core::mem::take(&mut worker.unconfirmed);
-            worker.unconfirmed = shown.into_iter().map(|(_, task)| (now, task)).collect();
+            worker.unconfirmed = worker.unconfirmed.iter().map(|(_, task)| (now, *task)).collect();
             timers.set(now + settings.redeliver_after, Timer::Redelivery(ix));
         }
         self.state.arm(ix);
@@ -252,7 +250,7 @@ impl Restoring {
             Some(seq) => self.state.draw_up_share(ix, seq),
             None => crate::devices::state::Share::new(record.job),
         };
-        share.first = Some(record.first);
+        share.first = Some(record.first.ordinal);
         share.counts = record.counts;
         if let Some(seq) = seq {
             share.counts = self.counts.get(&(ix, seq)).copied().unwrap_or_default();
@@ -263,13 +261,13 @@ impl Restoring {
             self.state.jobs.get_mut(&seq).expect("its number is known").shared_by.insert(ix);
         }
         let key = seq.unwrap_or_else(|| self.free_key(ix));
-        self.state.workers[ix].shares.insert(key, Box::new(share));
+        self.state.workers[ix].shares.insert(key, share);
     }
 
     /// A key below every age number still to be given, for the share of a job that has left memory.
     fn free_key(&self, ix: WorkerIx) -> u64 {
         let shares = &self.state.workers[ix].shares;
-        (0..).find(|key| !shares.contains_key(key) && !self.state.jobs.contains_key(key)).unwrap_or(0)
+        (0..).find(|key| !shares.contains(*key) && !self.state.jobs.contains_key(key)).unwrap_or(0)
     }
 
     fn count(&mut self, record: &TaskRecord, task: TaskRef, worker: WorkerIx) {
@@ -311,7 +309,6 @@ impl Restoring {
             shown_at: NOT_YET,
         });
         if leased {
-            state.lanes[lane].busy = Some(at);
             state.workers[worker].live.insert(at);
             state.workers[worker].presence += u32::from(record.lease == LeaseKind::Presence);
             if record.lease == LeaseKind::Presence
@@ -330,15 +327,15 @@ impl Restoring {
             kind: record.lease,
             lease,
             granted_at: record.started_at.unwrap_or(record.created_at),
-            confirmed_at: record.confirmed_at,
-            ended_at: None,
+            confirmed_at: record.confirmed_at.into(),
+            ended_at: MaybeTime::NONE,
             timed_out: record.timed_out,
             error: record.error,
             created_at: record.created_at,
             order: state.order,
             logs: record.logs,
         };
-        state.tasks.insert(at, Box::new(task));
+        state.tasks.insert(at, task);
         if leased {
             state.note_due(worker, at);
         }

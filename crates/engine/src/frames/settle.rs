@@ -7,12 +7,21 @@ use super::{
 use crate::{Context, Mutant};
 use alloc::{boxed::Box, vec, vec::Vec};
 use core::cmp::Reverse;
-use muster_model::{Effect, Event, FrameEvent, Name, RendererState};
+use muster_model::{Effect, Event, FrameEvent, Name, RendererState, Timestamp};
 
 impl Farm {
+    /// Records the time of the current command.
+    pub(crate) fn note_time(&mut self, now: Timestamp) {
+        self.latest = self.latest.max(now);
+    }
+
+    /// True if no mark is left that could cause an event.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.dirty.check_sessions.is_empty() && !self.dirty.check_supply
+    }
+
     /// The consequences due now; none when everything is settled. Takes down the marks it has followed.
     pub(crate) fn consequences(&mut self, context: &Context<'_>) -> Vec<Event> {
-        self.latest = self.latest.max(context.now);
         for id in core::mem::take(&mut self.dirty.check_sessions) {
             self.begin_merge(&id);
         }

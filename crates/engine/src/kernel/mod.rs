@@ -1,4 +1,4 @@
-//! The parts that all domains share: decisions, timers, planted bugs, the script language.
+//! The parts that all domains share: decisions, timers, storage, planted bugs, the script language.
 //!
 //! A domain (devices, sessions of frames, the pool, accounts, schedules) has the same three parts:
 //!
@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 pub(crate) mod script;
+pub(crate) mod storage;
 
 use crate::{Engine, Mutant, devices::state::State};
 use alloc::{collections::BTreeSet, vec::Vec};
@@ -183,7 +184,7 @@ impl Engine {
     /// Takes the changes since the last call that concern waiting requests.
     pub fn take_woken(&mut self) -> Woken {
         let dirty = &mut self.state.dirty;
-        let (all, woken) = (core::mem::take(&mut dirty.woken_all), core::mem::take(&mut dirty.woken));
+        let (all, woken) = (core::mem::take(&mut dirty.woken_all), dirty.woken.take());
         let dismissed = core::mem::take(&mut dirty.dismissed).into_iter().collect();
         if self.state.has_bug(Mutant::WakeLost) {
             return Woken { dismissed, ..Woken::default() };

@@ -144,17 +144,16 @@ impl State {
     fn close_share(&mut self, name: &Name, job: JobId) {
         let Some(ix) = self.workers.ix(name) else { return };
         let worker = &mut self.workers[ix];
-        let Some(seq) = worker.shares.iter().find(|(_, share)| share.job == job).map(|(seq, _)| *seq) else {
+        let Some(seq) = worker.shares.iter().find(|(_, share)| share.job == job).map(|(seq, _)| seq) else {
             return;
         };
         if self.jobs.contains_key(&seq) {
-            if let Some(share) = worker.shares.get_mut(&seq) {
+            if let Some(share) = worker.shares.get_mut(seq) {
                 share.first = None;
             }
         } else {
-            worker.shares.remove(&seq);
+            worker.shares.remove(seq);
         }
-        self.dirty.shares.remove(&(ix, seq));
         self.dirty.history.push(Change::ShareGone { worker: name.clone(), job });
     }
 
@@ -222,11 +221,11 @@ impl State {
     /// Makes a lane usable or not, and everything that hangs on it.
     pub(super) fn set_usable(&mut self, ix: LaneIx, usable: bool, at: Timestamp) {
         self.dirty.lanes.insert(ix);
-        let since = self.lanes[ix].offline_since;
+        let since = self.lanes[ix].offline_since.get();
         if usable == since.is_none() {
             return;
         }
-        self.change_lane(ix, |lane| lane.offline_since = (!usable).then_some(at));
+        self.change_lane(ix, |lane| lane.offline_since = (!usable).then_some(at).into());
         match since {
             Some(since) => {
                 self.timers.clear(since + self.settings.offline_grace, Timer::Lane(ix));
@@ -277,8 +276,7 @@ impl State {
             worker,
             attachment: report.attachment,
             failed: false,
-            busy: None,
-            offline_since: Some(at),
+            offline_since: at.into(),
             rows: Rows::default(),
             labels: None,
             note: None,

@@ -4,7 +4,7 @@ use crate::{
     Mutant,
     devices::{
         rule::{eligible, job_end},
-        state::{Job, LaneIx, State, Timer, WorkerIx},
+        state::{Job, LaneIx, State, Timer, WaitingLanes, WorkerIx},
     },
 };
 use alloc::{boxed::Box, collections::BTreeSet, vec::Vec};
@@ -118,10 +118,10 @@ impl State {
             queue.active = queue.active.filter(|active| *active != seq);
         }
         for ix in sharers {
-            let Some(share) = self.workers[ix].shares.get_mut(&seq) else {
+            let Some(share) = self.workers[ix].shares.get_mut(seq) else {
                 continue;
             };
-            share.waiting.clear();
+            share.waiting = WaitingLanes::default();
             share.lacking = 0;
             self.announce_share(ix, seq);
             self.announce_stop(ix, seq);
@@ -152,15 +152,14 @@ impl State {
         };
         job.closed = true;
         let record = self.job_record(&job);
+        self.tasks.forget_job(seq);
         self.recent.jobs.insert(id, job.status);
-        self.dirty.jobs.remove(&seq);
         self.dirty.history.push(Change::Job(Box::new(record)));
         self.timers.clear(job_end::waits_until(self, &job), Timer::Job(seq));
         for ix in &job.shared_by {
             let shares = &mut self.workers[*ix].shares;
-            if shares.get(&seq).is_some_and(|share| share.first.is_none()) {
-                shares.remove(&seq);
-                self.dirty.shares.remove(&(*ix, seq));
+            if shares.get(seq).is_some_and(|share| share.first.is_none()) {
+                shares.remove(seq);
             }
         }
         if self.queues.get(&job.queue).is_some_and(|queue| queue.active.is_none() && queue.waiting.is_empty())

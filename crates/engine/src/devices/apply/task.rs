@@ -3,6 +3,7 @@
 use crate::{
     Mutant,
     devices::state::{LaneIx, LaneRow, Lease, RowState, State, Task, TaskRef, WorkerIx},
+    kernel::storage::MaybeTime,
 };
 use alloc::boxed::Box;
 use muster_model::{
@@ -71,7 +72,7 @@ impl State {
         };
         let (worker, was_leased) = (live.worker, live.lease.is_some());
         live.error = error;
-        live.ended_at = Some(at);
+        live.ended_at = at.into();
         live.timed_out |= outcome.is_timeout() && !(has_bug && *outcome == Outcome::LeaseLost);
         let station = match outcome {
             Outcome::Succeeded => LogKind::Succeeded,
@@ -124,11 +125,9 @@ impl State {
         let record =
             TaskRecord { status, error, result, completed_at: Some(at), ..self.task_record(id, live) };
         self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow { task, state: RowState::Ended });
-            lane.busy = lane.busy.filter(|busy| *busy != task);
+            lane.set_row(LaneRow::new(task, RowState::Ended));
         });
         self.tasks.remove(&task);
-        self.dirty.tasks.remove(&task);
         if let Some(job) = self.jobs.get_mut(&task.job) {
             job.open -= 1;
             job.pending.remove(&task.ordinal);
@@ -158,7 +157,7 @@ impl State {
         if let Some(job) = self.jobs.get_mut(&task.job) {
             job.tasks = job.tasks.max(id.ordinal);
         }
-        self.change_lane(ix, |lane| lane.set_row(LaneRow { task, state: RowState::Ended }));
+        self.change_lane(ix, |lane| lane.set_row(LaneRow::new(task, RowState::Ended)));
         self.log(LogRecord { task: id, seq: 1, attempt: 0, kind: LogKind::Created, message: None, at });
         let max_attempts = self.jobs.get(&task.job).map_or(0, |job| job.max_attempts);
         let worker = self.lanes[ix].worker;
@@ -189,7 +188,7 @@ impl State {
     }
 
     fn count(&mut self, ix: WorkerIx, seq: u64, change: impl FnOnce(&mut muster_model::ShareCounts)) {
-        if let Some(share) = self.workers[ix].shares.get_mut(&seq) {
+        if let Some(share) = self.workers[ix].shares.get_mut(seq) {
             change(&mut share.counts);
         }
     }
@@ -197,7 +196,7 @@ impl State {
     /// Lets a worker hear that a job has nothing more for it.
     pub(super) fn announce_share(&mut self, ix: WorkerIx, seq: u64) {
         let worker = &mut self.workers[ix];
-        let Some(share) = worker.shares.get(&seq) else {
+        let Some(share) = worker.shares.get(seq) else {
             return;
         };
         if share.first.is_some() && share.is_drained() {
@@ -210,48 +209,53 @@ impl State {
 
 impl State {
     pub(super) fn grant(&mut self, grant: &Grant) {
-        let (Some(task), Some(worker), Some(lane)) =
-            (self.task_ref(grant.task), self.workers.ix(&grant.worker), self.lanes.ix(&grant.lane))
-        else {
+        let (Some(task), Some(worker)) = (self.task_ref(grant.task), self.workers.ix(&grant.worker)) else {
             return;
         };
+        let Some(lane) = self.granted_lane(task, worker, &grant.lane) else { return };
         self.keep_share(worker, task.job);
         if grant.created {
-            self.create_task(task, grant);
+            self.create_task(task, lane, grant);
         }
         self.lease_out(task, worker, grant);
         let jobs = &self.jobs;
-        self.lanes[lane].rows.retain(|row| jobs.contains_key(&row.task.job));
+        self.lanes[lane].rows.retain(|row| jobs.contains_key(&row.job));
         self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow { task, state: RowState::Running });
-            lane.busy = Some(task);
+            lane.set_row(LaneRow::new(task, RowState::Running));
         });
         self.log_live(task, LogKind::Sent, grant.at);
         self.take_slot(task, worker, grant);
     }
 
-    fn create_task(&mut self, task: TaskRef, grant: &Grant) {
+    /// The lane of a grant: usually the first waiting lane of its worker, otherwise found by name.
+    fn granted_lane(&self, task: TaskRef, worker: WorkerIx, name: &Name) -> Option<LaneIx> {
+        let share = self.workers[worker].shares.get(task.job);
+        let first = share.and_then(|share| share.waiting.iter().next());
+        first.filter(|ix| self.lanes[*ix].name == *name).or_else(|| self.lanes.ix(name))
+    }
+
+    fn create_task(&mut self, task: TaskRef, lane: LaneIx, grant: &Grant) {
         let job = self.jobs.get_mut(&task.job).expect("a task is created for a job in memory");
         job.tasks = job.tasks.max(task.ordinal);
         job.open += 1;
         let created = Task {
-            lane: self.lanes.ix(&grant.lane).expect("the caller found it"),
-            worker: self.workers.ix(&grant.worker).expect("the caller found it"),
+            lane,
+            worker: self.lanes[lane].worker,
             attempt: grant.attempt,
             max_attempts: grant.max_attempts,
             fence: grant.fence,
             kind: grant.kind,
             lease: None,
             granted_at: grant.at,
-            confirmed_at: None,
-            ended_at: None,
+            confirmed_at: MaybeTime::NONE,
+            ended_at: MaybeTime::NONE,
             timed_out: false,
             error: None,
             created_at: grant.at,
             order: 0,
             logs: 0,
         };
-        self.tasks.insert(task, Box::new(created));
+        self.tasks.insert(task, created);
         self.log_live(task, LogKind::Created, grant.at);
     }
 
@@ -263,7 +267,7 @@ impl State {
         live.fence = grant.fence;
         live.kind = grant.kind;
         live.granted_at = grant.at;
-        live.confirmed_at = None;
+        live.confirmed_at = MaybeTime::NONE;
         live.error = None;
         live.lease = Some(Lease { until, timeout_at: grant.timeout_at, shown_at: grant.at });
         self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.remove(&task.ordinal);
@@ -284,9 +288,9 @@ impl State {
                 self.dirty.workers.insert(ix);
             }
             worker.unconfirmed.insert((grant.at, task));
-            let share = worker.shares.get_mut(&task.job).expect("kept when granted");
+            let share = worker.shares.get_mut(task.job).expect("kept when granted");
             if share.first.is_none() {
-                share.first = Some(grant.task);
+                share.first = Some(task.ordinal);
                 self.dirty.shares.insert((ix, task.job));
             }
         }
@@ -306,7 +310,7 @@ impl State {
         let Some(live) = self.tasks.get_mut(&task) else {
             return;
         };
-        live.confirmed_at = Some(at);
+        live.confirmed_at = at.into();
         let (worker, shown) = (live.worker, live.lease.map(|lease| lease.shown_at));
         if let Some(shown) = shown {
             self.workers[worker].unconfirmed.remove(&(shown, task));
@@ -322,8 +326,7 @@ impl State {
         self.tasks.get_mut(&task).expect("it was leased just now").order = self.order;
         self.jobs.get_mut(&task.job).expect("a live task's job is in memory").pending.insert(task.ordinal);
         self.change_lane(lane, |lane| {
-            lane.set_row(LaneRow { task, state: RowState::Pending });
-            lane.busy = None;
+            lane.set_row(LaneRow::new(task, RowState::Pending));
         });
         if self.long_away.contains(&lane) && !self.has_bug(Mutant::GraceForgotten) {
             self.dirty.check_skips.insert(lane);
@@ -338,10 +341,13 @@ impl State {
         let live = self.tasks.get_mut(&task)?;
         let lease = live.lease.take()?;
         let (lane, presence) = (live.lane, live.kind == LeaseKind::Presence);
+        let was_confirmed = live.confirmed_at.is_some();
         let worker = &mut self.workers[live.worker];
         worker.live.remove(&task);
         worker.presence -= u32::from(presence);
-        worker.unconfirmed.remove(&(lease.shown_at, task));
+        if !was_confirmed {
+            worker.unconfirmed.remove(&(lease.shown_at, task));
+        }
         self.dirty.woken.insert(live.worker);
         Some(lane)
     }

@@ -3,7 +3,7 @@
 
 use super::{
     Context, Decided, Decision,
-    pull::{Terms, grants},
+    pull::{Terms, offers},
 };
 use crate::{
     Mutant,
@@ -30,7 +30,8 @@ pub(crate) fn decide(state: &State, claim: &Claim<'_>, context: &Context<'_>) ->
     };
     let terms = Terms { kind: LeaseKind::Claim, lease: claim.lease, max: claim.max };
     let mut events = Vec::new();
-    for grant in grants(state, ix, terms, context) {
+    for offer in offers(state, ix, terms, context) {
+        let grant = offer.grant;
         let (task, attempt, at) = (grant.task, grant.attempt, grant.at);
         events.push(Event::LeaseGranted(grant));
         events.push(Event::LeaseConfirmed { task, attempt, at });
@@ -76,7 +77,7 @@ pub(crate) fn end(state: &State, end: End, context: &Context<'_>) -> Decided {
         return Err(Rejection::TaskNotRunning { status: task.status() }.into());
     }
     let mut events = Vec::new();
-    if task.confirmed_at.is_none() {
+    if !task.confirmed_at.is_some() {
         events.push(Event::LeaseConfirmed { task: id, attempt: task.attempt, at: context.now });
     }
     events.extend(end_attempt(state, task, Ending { task: id, outcome, result, at: context.now }));

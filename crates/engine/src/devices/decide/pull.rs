@@ -5,10 +5,10 @@ use crate::{
     Mutant,
     devices::{
         rule::{contest, redelivery, slot},
-        state::{LaneIx, State, TaskRef, WorkerIx},
+        state::{Job, LaneIx, State, TaskRef, Worker, WorkerIx},
     },
 };
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 use muster_model::{
     Attachment, DeviceReport, Event, Fence, Grant, Handout, JobAnnounced, LeaseKind, Millis, Name, PullReply,
     TaskId, Timestamp,
@@ -39,7 +39,7 @@ pub(crate) fn report_devices(
                     events.push(Event::LaneReported { lane, handle, attachment, at });
                 }
             }
-            Some(ix) if state.lanes[ix].busy.is_some() => {}
+            Some(ix) if state.lanes[ix].busy().is_some() => {}
             _ => events.push(Event::LaneAttached { worker: name.clone(), report, at }),
         }
     }
@@ -57,30 +57,34 @@ pub(crate) fn report_devices(
 }
 
 /// Decides the reply to a pull.
-pub(crate) fn supply(state: &State, name: &Name, max: u32, context: &Context<'_>) -> Decision<PullReply> {
-    let Some(worker) = state.workers.ix(name) else {
-        return Decision::unchanged(PullReply { nothing_new: true, ..PullReply::default() });
-    };
+pub(crate) fn supply(
+    state: &State,
+    worker: WorkerIx,
+    max: u32,
+    context: &Context<'_>,
+) -> Decision<PullReply> {
     let again: Vec<TaskRef> = match state.has_bug(Mutant::RedeliveryForgotten) {
         true => Vec::new(),
         false => redelivery::due(state, worker, context.now).take(max as usize).collect(),
     };
     let more = max.saturating_sub(u32::try_from(again.len()).unwrap_or(u32::MAX));
     let terms = Terms { kind: LeaseKind::Presence, lease: state.settings.lease, max: more };
-    let grants = grants(state, worker, terms, context);
+    let offers = offers(state, worker, terms, context);
     let mut reply = told(state, worker, context.now);
     // A newer attempt replaces the one that was to stop: naming both would stop the wrong one.
-    reply.stop.retain(|task| grants.iter().all(|grant| grant.task != *task));
-    reply.announced = announced(state, worker, &again, &grants);
+    reply.stop.retain(|task| offers.iter().all(|offer| offer.grant.task != *task));
+    reply.announced = announced(state, worker, &again, &offers);
     reply.handouts = again.iter().map(|task| handed_again(state, *task)).collect();
-    reply.handouts.extend(grants.iter().map(|grant| handed_out(state, grant)));
+    reply.handouts.extend(offers.iter().map(handed_out));
     reply.nothing_new = reply.handouts.is_empty() && !state.workers[worker].news;
     let shown = again.iter().map(|task| state.task_id(*task)).collect();
-    let mut events: Vec<Event> = grants.into_iter().map(Event::LeaseGranted).collect();
+    let mut events = Vec::with_capacity(offers.len() + 1);
+    events.extend(offers.into_iter().map(|offer| Event::LeaseGranted(offer.grant)));
     if !reply.nothing_new {
-        events.push(Event::PullAnswered { worker: name.clone(), shown, at: context.now });
+        let worker = state.workers[worker].name.clone();
+        events.push(Event::PullAnswered { worker, shown, at: context.now });
     }
-    Decision::new(events, reply)
+    Decision { events, reply }
 }
 
 /// On what terms leases are granted.
@@ -92,28 +96,40 @@ pub(crate) struct Terms {
     pub(crate) max: u32,
 }
 
+/// A lease to be granted, and the details that its handout adds.
+pub(crate) struct Offer {
+    pub(crate) grant: Grant,
+    /// Sequence number of the job.
+    job: u64,
+    handle: Name,
+}
+
 /// The leases that fill a worker's free slots, at most as many as the terms allow.
-pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Context<'_>) -> Vec<Grant> {
+pub(crate) fn offers(state: &State, ix: WorkerIx, terms: Terms, context: &Context<'_>) -> Vec<Offer> {
     let now = context.now;
-    let mut created: BTreeMap<u64, u32> = BTreeMap::new();
-    let mut next = |job: u64| {
-        let count = created.entry(job).or_insert(state.jobs[&job].tasks);
+    let mut created: Vec<(u64, u32)> = Vec::new();
+    let mut next = |job: &Job| {
+        let place = created.iter().position(|(seq, _)| *seq == job.seq).unwrap_or_else(|| {
+            created.push((job.seq, job.tasks));
+            created.len() - 1
+        });
+        let (_, count) = &mut created[place];
         *count += 1;
         (*count <= TaskId::ORDINAL_MAX).then_some(*count)
     };
     let choices = slot::choose(state, ix, terms.max, now);
-    let grant = |(n, choice): (u64, slot::Choice)| {
-        let job = &state.jobs[&choice.job];
-        let row = state.lanes[choice.lane].row(choice.job);
-        let task = row.and_then(|row| state.tasks.get(&row.task));
+    let offer = |(n, choice): (u64, slot::Choice)| {
+        let (job, lane) = (&state.jobs[&choice.job], &state.lanes[choice.lane]);
+        let row = lane.row(choice.job);
+        let task = row.and_then(|row| state.tasks.get(&row.task()));
         let ordinal = match row.filter(|_| task.is_some()) {
-            Some(row) => row.task.ordinal,
-            None => next(choice.job)?,
+            Some(row) => row.ordinal,
+            None => next(job)?,
         };
-        Some(Grant {
+        let grant = Grant {
             task: TaskId { job: job.id, ordinal },
             created: task.is_none(),
-            lane: state.lanes[choice.lane].name.clone(),
+            lane: lane.name.clone(),
             worker: state.workers[ix].name.clone(),
             attempt: task.map_or(0, |task| task.attempt) + 1,
             max_attempts: task.map_or(job.max_attempts, |task| task.max_attempts),
@@ -121,37 +137,45 @@ pub(crate) fn grants(state: &State, ix: WorkerIx, terms: Terms, context: &Contex
             kind: terms.kind,
             at: now,
             until: now + terms.lease,
-            timeout_at: state.timeout_at(task.map(|task| &**task), now),
-        })
+            timeout_at: state.timeout_at(task, now),
+        };
+        Some(Offer { grant, job: job.seq, handle: lane.handle.clone() })
     };
-    (0u64..).zip(choices).filter_map(grant).collect()
+    (0u64..).zip(choices).filter_map(offer).collect()
 }
 
 /// News besides new work.
 fn told(state: &State, ix: WorkerIx, now: Timestamp) -> PullReply {
     let worker = &state.workers[ix];
-    let over = worker.shares.values().filter(|share| share.first.is_some() && share.is_drained());
-    let stopping = worker.live.iter().filter(|task| state.jobs[&task.job].status.is_ended());
-    let stopping: Vec<Handout> = stopping.map(|task| handed_again(state, *task)).collect();
+    let over = worker.shares.iter().filter(|(_, share)| share.first.is_some() && share.is_drained());
+    let stopping: Vec<Handout> = stopping(state, worker).map(|task| handed_again(state, *task)).collect();
     let mut stop: Vec<TaskId> = stopping.iter().map(|handout| handout.task).collect();
     stop.extend(worker.superseded.iter().copied());
     let contested = contest::of_worker(state, ix, now)
         .map(|found| (state.lanes[found.lane].name.clone(), state.workers[found.with].name.clone()));
-    let finished = over.map(|share| share.job).collect();
+    let finished = over.map(|(_, share)| share.job).collect();
     PullReply { finished, stop, stopping, contested, ..PullReply::default() }
 }
 
+/// A worker's live leases whose jobs have ended. Leases are sorted by job, so each job is checked once.
+fn stopping<'a>(state: &'a State, worker: &'a Worker) -> impl Iterator<Item = &'a TaskRef> {
+    let is_ended = |task: &&TaskRef| state.jobs[&task.job].status.is_ended();
+    let next_job = |task: &&TaskRef| worker.live.after(&TaskRef { job: task.job, ordinal: u32::MAX });
+    let jobs = core::iter::successors(worker.live.first(), next_job).filter(is_ended);
+    jobs.flat_map(|first| worker.live.iter().filter(|task| task.job == first.job))
+}
+
 /// The jobs of which this answer carries the worker's first task.
-fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], grants: &[Grant]) -> Vec<JobAnnounced> {
+fn announced(state: &State, ix: WorkerIx, again: &[TaskRef], offers: &[Offer]) -> Vec<JobAnnounced> {
     let shares = &state.workers[ix].shares;
     let firsts = again
         .iter()
-        .filter(|task| shares.get(&task.job).is_some_and(|share| share.first == Some(state.task_id(**task))));
+        .filter(|task| shares.get(task.job).is_some_and(|share| share.first == Some(task.ordinal)));
     let mut jobs: Vec<u64> = firsts.map(|task| task.job).collect();
-    for seq in grants.iter().filter_map(|grant| state.job_ids.get(&grant.task.job)) {
+    for seq in offers.iter().map(|offer| offer.job) {
         let new = shares.get(seq).is_none_or(|share| share.first.is_none());
-        if new && !jobs.contains(seq) {
-            jobs.push(*seq);
+        if new && !jobs.contains(&seq) {
+            jobs.push(seq);
         }
     }
     jobs.into_iter().map(|seq| announcement(state, ix, seq)).collect()
@@ -161,7 +185,7 @@ fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
     let shares = &state.workers[ix].shares;
     // A device that has moved here may bring a row that another worker began.
     let drawn;
-    let share = match shares.get(&seq) {
+    let share = match shares.get(seq) {
         Some(share) => share,
         None => {
             drawn = state.draw_up_share(ix, seq);
@@ -172,12 +196,12 @@ fn announcement(state: &State, ix: WorkerIx, seq: u64) -> JobAnnounced {
     JobAnnounced { job: state.jobs[&seq].id, targets, slots: slot::cap(state, ix) }
 }
 
-fn handed_out(state: &State, grant: &Grant) -> Handout {
-    let lane = state.lanes.ix(&grant.lane).expect("a lease is granted on a known lane");
+fn handed_out(offer: &Offer) -> Handout {
+    let Offer { grant, handle, .. } = offer;
     Handout {
         task: grant.task,
         lane: grant.lane.clone(),
-        handle: state.lanes[lane].handle.clone(),
+        handle: handle.clone(),
         attempt: grant.attempt,
         fence: grant.fence,
         until: grant.until,

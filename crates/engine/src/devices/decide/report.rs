@@ -33,7 +33,7 @@ impl Effect {
 
 /// Decides a report. The id alone makes it a repeat, whatever else differs; an id that was used for another subject is
 /// refused, with an alert (N5).
-pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> Decided<Recorded> {
+pub(crate) fn decide(state: &State, report: Box<Report>, context: &Context<'_>) -> Decided<Recorded> {
     let subject = subject_of(state, &report);
     match earlier_subject(state, &report, context) {
         None => {}
@@ -61,10 +61,10 @@ pub(crate) fn decide(state: &State, report: Report, context: &Context<'_>) -> De
     };
     let mut events = effect.events;
     events.extend(stop_ended(state, &report, context));
-    let Report { id, worker, body, .. } = report;
+    let Report { id, worker, body, .. } = *report;
     let at = context.now;
     events.push(Event::ReportRecorded { id, subject, worker, task, effect: effect.recorded, body, at });
-    Ok(Decision::new(events, effect.recorded))
+    Ok(Decision { events, reply: effect.recorded })
 }
 
 /// True if a report about a task names the task's own run.
@@ -114,7 +114,7 @@ fn earlier_subject(state: &State, report: &Report, context: &Context<'_>) -> Opt
     if let Some(subject) = state.recent.reports.get(&report.id) {
         return Some(Some(*subject));
     }
-    if !state.recent.reports.needs_look_up(&report.id) {
+    if context.facts.is_empty() {
         return None;
     }
     match context.facts.get(&Key::Report(report.id.clone()))? {
@@ -165,7 +165,9 @@ fn run_finished(state: &State, report: &Report, end: &RunEnd, context: &Context<
     let stops = worker.superseded.iter().filter(|task| task.job == job);
     let stop_ended = |task: &TaskId| Event::StopEnded { worker: report.worker.clone(), task: *task };
     let mut events: Vec<Event> = stops.map(stop_ended).collect();
-    let Some(share) = worker.shares.values().find(|share| share.job == job && share.first.is_some()) else {
+    let Some(share) =
+        worker.shares.iter().map(|(_, share)| share).find(|share| share.job == job && share.first.is_some())
+    else {
         return Effect::applied(events);
     };
     let counts = share.counts;
@@ -273,7 +275,7 @@ fn about_live_task(state: &State, task: &Task, about: &TaskReport, context: &Con
     }
     let (id, attempt, at) = (about.task, task.attempt, context.now);
     let mut events = Vec::new();
-    if task.lease.is_some() && task.confirmed_at.is_none() {
+    if task.lease.is_some() && !task.confirmed_at.is_some() {
         events.push(Event::LeaseConfirmed { task: id, attempt, at });
     }
     match &about.kind {

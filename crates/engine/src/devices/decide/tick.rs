@@ -72,7 +72,7 @@ fn redeliver(state: &mut State, ix: WorkerIx, now: Timestamp) {
 
 fn grace_over(state: &State, ix: LaneIx, now: Timestamp) -> Vec<Event> {
     let lane = &state.lanes[ix];
-    let away = lane.offline_since.is_some_and(|since| since + state.settings.offline_grace <= now);
+    let away = lane.offline_since.get().is_some_and(|since| since + state.settings.offline_grace <= now);
     if !away || state.has_bug(Mutant::GraceForgotten) {
         return Vec::new();
     }
@@ -125,9 +125,9 @@ pub(crate) fn consequences(state: &mut State, context: &Context<'_>) -> Vec<Even
     for (n, worker) in (1u64..).zip(contests) {
         events.extend(contest::judge(state, worker, context.number(u64::MAX / 2 - n), context.now));
     }
-    let jobs = core::mem::take(&mut state.dirty.check_jobs);
-    let over = jobs.iter().filter_map(|seq| state.jobs.get(seq));
-    events.extend(over.filter_map(|job| job_end::verdict(state, job, context.now)));
+    let jobs = state.dirty.check_jobs.iter().filter_map(|seq| state.jobs.get(seq));
+    events.extend(jobs.filter_map(|job| job_end::verdict(state, job, context.now)));
+    state.dirty.check_jobs.clear();
     if core::mem::take(&mut state.dirty.check_queues) {
         events.extend(active_job::activations(state, context.now));
     }

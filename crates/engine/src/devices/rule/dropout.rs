@@ -46,9 +46,10 @@ fn is_mass(state: &State, gone: usize, lanes: usize) -> bool {
 fn burnt(state: &State, ix: WorkerIx, since: Timestamp) -> impl Iterator<Item = Event> {
     let lanes = state.workers[ix].drops.iter().map(|(_, lane)| &state.lanes[*lane]);
     let rows = lanes.flat_map(|lane| lane.rows.iter()).filter(|row| row.state == RowState::Pending);
-    let failed_since =
-        move |task: &crate::devices::state::TaskRef| state.tasks[task].ended_at.is_some_and(|at| at >= since);
-    rows.map(|row| row.task)
+    let failed_since = move |task: &crate::devices::state::TaskRef| {
+        state.tasks[task].ended_at.get().is_some_and(|at| at >= since)
+    };
+    rows.map(|row| row.task())
         .filter(failed_since)
         .map(|task| Event::TaskForgiven { task: state.task_id(task) })
 }

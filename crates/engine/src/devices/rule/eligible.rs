@@ -24,8 +24,9 @@ pub(crate) struct Standing {
 /// judged by the scope.
 pub(crate) fn standing(state: &State, job: &Job, ix: LaneIx) -> Standing {
     let lane = &state.lanes[ix];
-    let free =
-        lane.is_online() && !lane.failed && (lane.busy.is_none() || state.has_bug(Mutant::LaneNotExclusive));
+    let free = lane.is_online()
+        && !lane.failed
+        && (lane.busy().is_none() || state.has_bug(Mutant::LaneNotExclusive));
     let row = lane
         .row(job.seq)
         .filter(|row| row.state != RowState::Ended || !state.has_bug(Mutant::LaneServedTwice));
@@ -36,7 +37,7 @@ pub(crate) fn standing(state: &State, job: &Job, ix: LaneIx) -> Standing {
         }
         Some(row) => match row.state {
             RowState::Pending => {
-                Standing { lacking: false, open: true, waiting: free.then(|| state.tasks[&row.task].order) }
+                Standing { lacking: false, open: true, waiting: free.then(|| state.tasks[&row.task()].order) }
             }
             RowState::Running => Standing { lacking: false, open: true, waiting: None },
             RowState::Ended => Standing::default(),

@@ -96,8 +96,8 @@ fn ended_leases(state: &State, ix: WorkerIx, now: Timestamp) -> impl Iterator<It
 }
 
 /// The events that a sign of life causes: a worker never heard of is enrolled, a silent one is back (N1b, N15).
-pub(crate) fn appear(state: &State, worker: &Name, at: Timestamp) -> Vec<Event> {
-    match state.workers.ix(worker) {
+pub(crate) fn appear(state: &State, worker: &Name, known: Option<WorkerIx>, at: Timestamp) -> Vec<Event> {
+    match known {
         None => vec![Event::WorkerEnrolled { worker: worker.clone(), at }],
         Some(ix) if !state.workers[ix].online => vec![Event::WorkerOnline { worker: worker.clone(), at }],
         Some(_) => Vec::new(),

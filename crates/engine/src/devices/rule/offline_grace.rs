@@ -31,7 +31,7 @@ pub(crate) fn skip(state: &State, job: &Job, candidate: &Candidate, at: Timestam
             at,
         }),
         Some(row) if row.state == RowState::Pending => Some(Event::TaskEnded {
-            task: state.task_id(row.task),
+            task: state.task_id(row.task()),
             status: TaskStatus::Cancelled,
             error: Some(if lane.failed { BROKEN.into() } else { skip_text() }),
             result: None,

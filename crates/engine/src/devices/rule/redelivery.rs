@@ -1,7 +1,6 @@
 //! N2: a job handed out and never confirmed is handed out again, the same attempt, to the same worker.
 
 use crate::devices::state::{State, TaskRef, WorkerIx};
-use core::ops::Bound;
 use muster_model::Timestamp;
 
 /// The tasks to hand out again, longest unseen first.
@@ -21,8 +20,7 @@ pub(crate) fn next_due(state: &State, ix: WorkerIx) -> Option<Timestamp> {
 pub(crate) fn next_due_after(state: &State, ix: WorkerIx, now: Timestamp) -> Option<Timestamp> {
     let shown_before = now - state.settings.redeliver_after;
     let last = TaskRef { job: u64::MAX, ordinal: u32::MAX };
-    let later = (Bound::Excluded((shown_before, last)), Bound::Unbounded);
-    let (shown, _) = state.workers[ix].unconfirmed.range(later).next()?;
+    let (shown, _) = state.workers[ix].unconfirmed.after(&(shown_before, last))?;
     Some(*shown + state.settings.redeliver_after)
 }
 

@@ -7,7 +7,7 @@ use crate::{
         state::{State, Task},
     },
 };
-use alloc::{boxed::Box, format, vec, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 use muster_model::{Event, LeaseKind, Outcome, TaskId, TaskStatus, Timestamp};
 
 /// An attempt that ends.
@@ -25,7 +25,8 @@ pub(crate) fn end_attempt(state: &State, task: &Task, ending: Ending) -> Vec<Eve
     let Ending { task: id, outcome, result, at } = ending;
     let error = error_text(state, task.kind, &outcome);
     let succeeded = outcome == Outcome::Succeeded;
-    let mut events = vec![Event::AttemptEnded { task: id, attempt: task.attempt, outcome, at }];
+    let mut events = Vec::with_capacity(ENDING_EVENTS);
+    events.push(Event::AttemptEnded { task: id, attempt: task.attempt, outcome, at });
     let ended = |status, error| Event::TaskEnded { task: id, status, error, result, at };
     let stopping = state.job(id.job).is_some_and(|job| job.status.is_ended());
     if stopping {
@@ -63,6 +64,9 @@ fn is_forgiven(state: &State, task: &Task, now: Timestamp) -> bool {
     let resting = state.workers[task.worker].paused_until.is_some_and(|until| now < until);
     resting && !state.lanes[task.lane].is_online() && !state.has_bug(Mutant::DropoutBurnsAttempt)
 }
+
+/// Most events that the end of one attempt causes.
+const ENDING_EVENTS: usize = 3;
 
 #[cfg(test)]
 mod tests {

@@ -37,16 +37,20 @@ pub(crate) fn choose(state: &State, ix: WorkerIx, max: u32, now: Timestamp) -> V
     }
     let shares = shares_in_turn(state, ix);
     let mut lines: Vec<_> = shares.iter().map(|(job, share)| (*job, share.waiting.iter())).collect();
+    // A single job never offers a lane twice.
+    let has_rivals = lines.len() > 1;
     let mut taken = BTreeSet::new();
     let mut chosen = Vec::new();
     let mut turn = 0;
     while chosen.len() < free as usize && !lines.is_empty() {
         let place = turn % lines.len();
         let (job, line) = &mut lines[place];
-        match line.find(|(_, lane)| !taken.contains(lane)) {
-            Some((_, lane)) => {
-                taken.insert(*lane);
-                chosen.push(Choice { job: *job, lane: *lane });
+        match line.find(|lane| !taken.contains(lane)) {
+            Some(lane) => {
+                if has_rivals {
+                    taken.insert(lane);
+                }
+                chosen.push(Choice { job: *job, lane });
                 turn = place + 1;
             }
             None => {
@@ -65,7 +69,7 @@ pub(crate) fn supply(state: &State, ix: WorkerIx) -> WorkerSupply {
     let eligible = match &shares[..] {
         [(_, share)] => share.waiting.len(),
         shares => {
-            let lanes = shares.iter().flat_map(|(_, share)| share.waiting.iter().map(|(_, lane)| *lane));
+            let lanes = shares.iter().flat_map(|(_, share)| share.waiting.iter());
             lanes.collect::<BTreeSet<_>>().len()
         }
     };
@@ -83,8 +87,8 @@ fn shares_in_turn(state: &State, ix: WorkerIx) -> Vec<(u64, Cow<'_, Share>)> {
         let after = jobs.partition_point(|(name, _)| *name <= last);
         jobs.rotate_left(after);
     }
-    let view = |job: u64| match worker.shares.get(&job) {
-        Some(share) => Cow::Borrowed(&**share),
+    let view = |job: u64| match worker.shares.get(job) {
+        Some(share) => Cow::Borrowed(share),
         None => Cow::Owned(state.draw_up_share(ix, job)),
     };
     jobs.into_iter().map(|(_, job)| (job, view(job))).collect()

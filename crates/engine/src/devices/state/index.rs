@@ -2,29 +2,30 @@
 
 use super::{Lane, LaneIx, Share, State, WorkerIx};
 use crate::devices::rule::eligible::{Standing, standing};
-use alloc::boxed::Box;
 
 impl State {
     /// Changes what a lane is doing or whether it can be reached, with the shares taken down before and put up after.
     pub(crate) fn change_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
-        self.tally(ix, Sign::Minus);
+        let active = self.active_seqs();
+        self.tally(ix, &active, Sign::Minus);
         change(&mut self.lanes[ix]);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &active, Sign::Plus);
     }
 
     /// Changes what a lane is: where it is attached, its labels, whether it is in service.
     pub(crate) fn remake_lane(&mut self, ix: LaneIx, change: impl FnOnce(&mut Lane)) {
-        self.tally(ix, Sign::Minus);
+        let active = self.active_seqs();
+        self.tally(ix, &active, Sign::Minus);
         self.tally_service(ix, Sign::Minus);
         change(&mut self.lanes[ix]);
         self.tally_service(ix, Sign::Plus);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &active, Sign::Plus);
     }
 
     /// Puts a lane that is new to the directory into all indexes.
     pub(crate) fn add_to_indexes(&mut self, ix: LaneIx) {
         self.tally_service(ix, Sign::Plus);
-        self.tally(ix, Sign::Plus);
+        self.tally(ix, &self.active_seqs(), Sign::Plus);
     }
 
     /// A worker's share of an active job, drawn up from its lanes.
@@ -39,18 +40,21 @@ impl State {
 
     /// Has the share of a worker in a job kept from now on.
     pub(crate) fn keep_share(&mut self, worker: WorkerIx, seq: u64) -> &mut Share {
-        if !self.workers[worker].shares.contains_key(&seq) {
+        if !self.workers[worker].shares.contains(seq) {
             let share = self.draw_up_share(worker, seq);
-            self.workers[worker].shares.insert(seq, Box::new(share));
+            self.workers[worker].shares.insert(seq, share);
+            if let Some(job) = self.jobs.get_mut(&seq) {
+                job.shared_by.insert(worker);
+            }
         }
-        if let Some(job) = self.jobs.get_mut(&seq) {
-            job.shared_by.insert(worker);
-        }
-        self.workers[worker].shares.get_mut(&seq).expect("it was put there just now")
+        self.workers[worker].shares.get_mut(seq).expect("it was put there just now")
     }
 
-    fn tally(&mut self, ix: LaneIx, sign: Sign) {
-        let active: smallest::Seqs = self.queues.values().filter_map(|queue| queue.active).collect();
+    fn active_seqs(&self) -> smallest::Seqs {
+        self.queues.values().filter_map(|queue| queue.active).collect()
+    }
+
+    fn tally(&mut self, ix: LaneIx, active: &smallest::Seqs, sign: Sign) {
         for seq in active.iter() {
             self.tally_active(ix, seq, sign);
         }
@@ -60,8 +64,8 @@ impl State {
     fn tally_active(&mut self, ix: LaneIx, seq: u64, sign: Sign) {
         let standing = standing(self, &self.jobs[&seq], ix);
         let worker = self.lanes[ix].worker;
-        let job = self.jobs.get_mut(&seq).expect("an active job is in memory");
         if standing.lacking {
+            let job = self.jobs.get_mut(&seq).expect("an active job is in memory");
             sign.add(&mut job.lacking);
             self.dirty.check_jobs.insert(seq);
             if self.long_away.contains(&ix) {
@@ -72,7 +76,7 @@ impl State {
         if standing.waiting.is_some() {
             self.dirty.woken.insert(worker);
         }
-        if let Some(share) = self.workers[worker].shares.get_mut(&seq) {
+        if let Some(share) = self.workers[worker].shares.get_mut(seq) {
             share.count(standing, ix, sign);
         }
     }
@@ -82,8 +86,8 @@ impl State {
         let lane = &self.lanes[ix];
         let worker = &mut self.workers[lane.worker];
         for row in lane.rows.iter().filter(|row| row.state == super::RowState::Running) {
-            let ended = self.jobs.get(&row.task.job).is_some_and(|job| job.status.is_ended());
-            if let Some(share) = worker.shares.get_mut(&row.task.job).filter(|_| ended) {
+            let ended = self.jobs.get(&row.job).is_some_and(|job| job.status.is_ended());
+            if let Some(share) = worker.shares.get_mut(row.job).filter(|_| ended) {
                 sign.add(&mut share.open_rows);
             }
         }
@@ -120,9 +124,9 @@ impl Share {
         }
         if let Some(order) = standing.waiting {
             match sign {
-                Sign::Plus => self.waiting.insert((order, ix)),
-                Sign::Minus => self.waiting.remove(&(order, ix)),
-            };
+                Sign::Plus => self.waiting.insert(order, ix),
+                Sign::Minus => self.waiting.remove(order, ix),
+            }
         }
     }
 }

@@ -5,25 +5,31 @@
 //! goes through [`State::change_lane`] or [`State::remake_lane`], which take it out of the indexes and put it back, so that no
 //! index can disagree with the lane.
 
-mod fleet;
+mod directory;
+mod dirty;
 mod index;
 mod job;
+mod lane;
 mod report_ids;
+mod share;
+mod task;
+mod worker;
 
-pub(crate) use fleet::{Contest, Directory, Lane, LaneIx, LaneRow, RowState, Rows, Share, Worker, WorkerIx};
-pub(crate) use job::{Job, Lease, Queue, Task, TaskRef};
+pub(crate) use directory::Directory;
+pub(crate) use dirty::Dirty;
+pub(crate) use job::{Job, Queue};
+pub(crate) use lane::{Lane, LaneIx, LaneRow, RowState, Rows};
 pub(crate) use report_ids::ReportIds;
+pub(crate) use share::{Share, Shares, WaitingLanes};
+pub(crate) use task::{Lease, Task, TaskRef, Tasks};
+pub(crate) use worker::{Contest, Worker, WorkerIx};
 
-use crate::{
-    Waiter,
-    kernel::{Map, PlantedBug, Timers},
-};
+use crate::kernel::{Map, PlantedBug, Timers};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
-    vec::Vec,
 };
-use muster_model::{Change, JobId, JobStatus, KeyRecord, Name, Settings, SubmissionKey, TaskId, TaskRecord};
+use muster_model::{JobId, JobStatus, KeyRecord, Name, Settings, SubmissionKey, TaskId, TaskRecord};
 
 /// Everything live.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +42,7 @@ pub(crate) struct State {
     pub(crate) job_ids: Map<JobId, u64>,
     pub(crate) job_seq: u64,
     pub(crate) queues: BTreeMap<Name, Queue>,
-    pub(crate) tasks: Map<TaskRef, Box<Task>>,
+    pub(crate) tasks: Tasks,
     pub(crate) timers: Timers<Timer>,
     /// Lanes by label, to count a scope without looking at every lane.
     pub(crate) labelled: BTreeMap<(Name, Name), BTreeSet<LaneIx>>,
@@ -73,7 +79,7 @@ impl State {
     }
 
     pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
-        self.tasks.get(&self.task_ref(id)?).map(|task| &**task)
+        self.tasks.get(&self.task_ref(id)?)
     }
 
     pub(crate) fn task_id(&self, task: TaskRef) -> TaskId {
@@ -84,6 +90,11 @@ impl State {
     /// The job each queue serves now, in the order of the queues' names.
     pub(crate) fn active_jobs(&self) -> impl Iterator<Item = &Job> {
         self.queues.values().filter_map(|queue| self.jobs.get(&queue.active?))
+    }
+
+    /// True if no mark is left that could cause an event.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.dirty.is_settled() && self.farm.is_settled() && self.pool.dirty.judged.is_empty()
     }
 
     /// Switches a planted bug on.
@@ -111,38 +122,6 @@ pub(crate) enum Timer {
     Job(u64),
     /// Must this job skip lanes long away, from this one on (Q6)?
     Skip(u64, LaneIx),
-}
-
-/// Marks left by applying events.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Dirty {
-    pub(crate) workers: BTreeSet<WorkerIx>,
-    pub(crate) lanes: BTreeSet<LaneIx>,
-    pub(crate) jobs: BTreeSet<u64>,
-    pub(crate) tasks: BTreeSet<TaskRef>,
-    pub(crate) ended: BTreeSet<TaskId>,
-    pub(crate) shares: BTreeSet<(WorkerIx, u64)>,
-    /// Rows of history, and rows whose object has left memory.
-    pub(crate) history: Vec<Change>,
-    /// Jobs that may have ended.
-    pub(crate) check_jobs: BTreeSet<u64>,
-    /// Lanes long away that a job may have to skip.
-    pub(crate) check_skips: BTreeSet<LaneIx>,
-    /// Workers whose lanes vanished.
-    pub(crate) check_drops: BTreeSet<WorkerIx>,
-    /// Workers that took a device back from another one.
-    pub(crate) check_contests: BTreeSet<WorkerIx>,
-    /// Queues that may serve their next job.
-    pub(crate) check_queues: bool,
-    /// Workers whose waiting requests should be decided again.
-    pub(crate) woken: BTreeSet<WorkerIx>,
-    pub(crate) woken_all: bool,
-    /// Workers whose waiting requests must be answered at once.
-    pub(crate) dismissed: BTreeSet<Waiter>,
-    /// Workers heard of since the last flush.
-    pub(crate) sighted: BTreeSet<WorkerIx>,
-    /// Workers whose timer rang and must be set anew.
-    pub(crate) rearm: BTreeSet<WorkerIx>,
 }
 
 /// Facts that a look-up in the store might still miss.
