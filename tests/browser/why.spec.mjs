@@ -8,10 +8,12 @@ import { wordsOf } from './words.mjs';
 
 /** The sentence on the page says, in the language of the page, what the server's code means. */
 async function says(scene, code) {
-  const text = await scene.page.locator('.sentence').textContent();
   const forms = wordsOf(scene.language, `cause.${code}`);
-  const fits = (form) => form.split(/\{\w+\}/).every((part) => text.includes(part));
-  assert.ok(forms.some(fits), `${code} is told as ${text}`);
+  // The page may still show the sentence before this one, or none yet.
+  await eventually(`the page explains ${code}`, async () => {
+    const text = await scene.page.locator('.sentence').textContent();
+    return forms.some((form) => form.split(/\{\w+\}/).every((part) => text.includes(part)));
+  });
   await scene.page.getByText(code, { exact: true }).first().waitFor();
 }
 
