@@ -1,7 +1,7 @@
 //! Keys and signatures: Ed25519, strictly (P8, P9).
 
 use crate::base64url;
-use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signer, SigningKey, Verifier, VerifyingKey};
 
 /// A worker's public key: any 32 bytes.
 ///
@@ -10,7 +10,7 @@ use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey {
     bytes: [u8; 32],
-    /// Worked out once: to find the point costs about a tenth of a verification.
+    /// Decompressed once, since that costs about a tenth of a verification. None if nothing verifies under the key.
     point: Option<VerifyingKey>,
 }
 
@@ -67,15 +67,19 @@ impl PublicKey {
     /// Refused are keys and signatures of small order, which hold for messages that nobody signed; signatures with a
     /// scalar that is not reduced, which anybody can make from a valid one; and keys in a second spelling. Signatures are
     /// checked one by one: the equation for a batch takes by chance what this refuses.
+    ///
+    /// The library computes R without the cofactor and compares its canonical bytes with those of the signature. So only
+    /// small orders are left to refuse here, and each of those points has one spelling that could pass (decision 36).
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
-        self.point.as_ref().is_some_and(|point| point.verify_strict(message, &signature.0).is_ok())
+        !has_small_order(signature.0.r_bytes())
+            && self.point.as_ref().is_some_and(|point| point.verify(message, &signature.0).is_ok())
     }
 }
 
 impl From<[u8; 32]> for PublicKey {
     fn from(bytes: [u8; 32]) -> Self {
         let point = VerifyingKey::from_bytes(&bytes).ok();
-        Self { bytes, point: point.filter(|_| is_reduced(&bytes)) }
+        Self { bytes, point: point.filter(|_| is_reduced(&bytes) && !has_small_order(&bytes)) }
     }
 }
 
@@ -84,6 +88,14 @@ impl From<[u8; 32]> for PublicKey {
 fn is_reduced(bytes: &[u8; 32]) -> bool {
     let [lowest, middle @ .., highest] = bytes;
     *lowest < 0xed || middle.iter().any(|byte| *byte < 0xff) || highest | 0x80 < 0xff
+}
+
+/// Says whether reduced bytes are a point whose order divides eight. The highest bit, the sign of the other coordinate, makes no
+/// difference: the negative of such a point has the same order.
+fn has_small_order(bytes: &[u8; 32]) -> bool {
+    let mut coordinate = *bytes;
+    coordinate[31] &= 0x7f;
+    SMALL_ORDERS.contains(&coordinate)
 }
 
 /// Reads a signature from base64url, with padding or without.
@@ -129,6 +141,24 @@ impl std::fmt::Debug for KeyPair {
     }
 }
 
+/// Coordinates of the eight points of small order: those of order one, two and four, and two pairs of order eight.
+const SMALL_ORDERS: [[u8; 32]; 5] = [
+    [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    [
+        0xec, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
+    ],
+    [0; 32],
+    [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
+        0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+    ],
+    [
+        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a,
+        0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+    ],
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,6 +199,18 @@ mod tests {
         let seconds: Vec<_> = points.map(PublicKey::from).collect();
         assert!(seconds.len() > 5);
         assert!(seconds.iter().all(|key| key.point.is_none()));
+    }
+
+    /// P9: the table has the points of small order, and no others.
+    #[test]
+    fn the_table_has_the_points_of_small_order() {
+        let spelled = SMALL_ORDERS.map(|bytes| VerifyingKey::from_bytes(&bytes).unwrap());
+        let points: Vec<_> =
+            spelled.iter().map(VerifyingKey::to_edwards).flat_map(|point| [point, -point]).collect();
+        assert!(points.iter().all(|point| point.is_small_order()));
+        let distinct: std::collections::BTreeSet<_> =
+            points.iter().map(|point| point.compress().to_bytes()).collect();
+        assert_eq!(distinct.len(), 8);
     }
 
     proptest! {
