@@ -22,6 +22,7 @@ mod proof;
 mod rivals;
 mod secrets;
 mod server;
+mod signatures;
 mod spool;
 mod startup;
 mod stopwatch;
@@ -84,6 +85,8 @@ enum What {
     },
     /// Verifications per second and core beside bare Ed25519, and canonical JSON beside Python.
     Proof,
+    /// Signing and strict verification, beside ed25519-dalek and ring.
+    Signatures,
     /// Durable jobs per second through the pool, one by one and in batches, beside Redis streams.
     Pool,
     /// Durable jobs per second on PostgreSQL, beside graphile-worker and pg-boss on the same server.
@@ -141,6 +144,7 @@ fn main() {
         What::Startup => startup::measure(),
         What::Merge { one } => merge::measure(one.as_deref()),
         What::Proof => proof::measure(),
+        What::Signatures => signatures::measure(),
         What::Pool => pool::measure(),
         What::Postgres => postgres::measure(),
         What::Rivals(options) => rivals::measure(&options),
@@ -163,6 +167,7 @@ fn main() {
             startup::measure();
             merge::measure(None);
             proof::measure();
+            signatures::measure();
             pool::measure();
             postgres::measure();
             rivals::measure(&rivals::Options::default());

@@ -1,18 +1,14 @@
 //! Keys and signatures: Ed25519, strictly (P8, P9).
 
 use crate::base64url;
-use ed25519_dalek::{Signer, SigningKey, VerifyingKey};
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
 /// A worker's public key: any 32 bytes.
 ///
 /// Bytes that are no point of the curve are a key all the same, one under which nothing verifies: it is the submission
 /// that is refused (P8), so that a worker can be registered before its owner has got the key right.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicKey {
-    bytes: [u8; 32],
-    /// Worked out once: to find the point costs about a tenth of a verification.
-    point: Option<VerifyingKey>,
-}
+pub struct PublicKey([u8; 32]);
 
 /// Reason why a text is no public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +23,7 @@ pub enum KeyError {
 
 /// A signature: any 64 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature(ed25519_dalek::Signature);
+pub struct Signature([u8; 64]);
 
 /// Reason why a text is no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +38,7 @@ pub enum SignatureError {
 
 /// Key that a worker signs with.
 #[derive(Clone)]
-pub struct KeyPair(SigningKey);
+pub struct KeyPair(Ed25519KeyPair);
 
 impl PublicKey {
     /// Reads a key from base64url, with padding or without.
@@ -54,12 +50,12 @@ impl PublicKey {
 
     /// Spells the key in base64url without padding.
     pub fn to_text(&self) -> String {
-        base64url::encode(&self.bytes)
+        base64url::encode(&self.0)
     }
 
     /// The bytes of the key.
     pub const fn bytes(&self) -> &[u8; 32] {
-        &self.bytes
+        &self.0
     }
 
     /// Says whether a signature over a message is strictly valid.
@@ -67,15 +63,19 @@ impl PublicKey {
     /// Refused are keys and signatures of small order, which hold for messages that nobody signed; signatures with a
     /// scalar that is not reduced, which anybody can make from a valid one; and keys in a second spelling. Signatures are
     /// checked one by one: the equation for a batch takes by chance what this refuses.
+    ///
+    /// The library computes R without the cofactor and compares its canonical bytes with those of the signature. So only
+    /// small orders are left to refuse here, and each of those points has one spelling that could pass (decision 36).
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
-        self.point.as_ref().is_some_and(|point| point.verify_strict(message, &signature.0).is_ok())
+        let is_strict =
+            is_reduced(&self.0) && !has_small_order(&self.0) && !has_small_order(signature.point());
+        is_strict && UnparsedPublicKey::new(&ED25519, &self.0).verify(message, &signature.0).is_ok()
     }
 }
 
 impl From<[u8; 32]> for PublicKey {
     fn from(bytes: [u8; 32]) -> Self {
-        let point = VerifyingKey::from_bytes(&bytes).ok();
-        Self { bytes, point: point.filter(|_| is_reduced(&bytes)) }
+        Self(bytes)
     }
 }
 
@@ -86,29 +86,42 @@ fn is_reduced(bytes: &[u8; 32]) -> bool {
     *lowest < 0xed || middle.iter().any(|byte| *byte < 0xff) || highest | 0x80 < 0xff
 }
 
+/// Says whether reduced bytes are a point whose order divides eight. The highest bit, the sign of the other coordinate, makes no
+/// difference: the negative of such a point has the same order.
+fn has_small_order(bytes: &[u8; 32]) -> bool {
+    let mut coordinate = *bytes;
+    coordinate[31] &= 0x7f;
+    SMALL_ORDERS.contains(&coordinate)
+}
+
 /// Reads a signature from base64url, with padding or without.
 pub fn decode_signature(text: &str) -> Result<Signature, SignatureError> {
     let bytes = base64url::decode(text).map_err(|_| SignatureError::Encoding)?;
     let bytes: [u8; 64] = bytes.try_into().map_err(|_| SignatureError::Length)?;
-    Ok(Signature(ed25519_dalek::Signature::from_bytes(&bytes)))
+    Ok(Signature(bytes))
 }
 
 impl Signature {
     /// Spells the signature in base64url without padding.
     pub fn to_text(&self) -> String {
-        base64url::encode(&self.0.to_bytes())
+        base64url::encode(&self.0)
+    }
+
+    /// The first half: the point R.
+    fn point(&self) -> &[u8; 32] {
+        self.0.first_chunk().expect("32 of 64 bytes")
     }
 }
 
 impl KeyPair {
     /// Makes the pair that belongs to a seed.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
-        Self(SigningKey::from_bytes(seed))
+        Self(Ed25519KeyPair::from_seed_unchecked(seed).expect("any 32 bytes are a seed"))
     }
 
     /// The key that others check with.
     pub fn public_key(&self) -> PublicKey {
-        PublicKey::from(self.0.verifying_key().to_bytes())
+        PublicKey(self.0.public_key().as_ref().try_into().expect("a public key has 32 bytes"))
     }
 
     /// The public key as text.
@@ -118,7 +131,7 @@ impl KeyPair {
 
     /// Signs a message.
     pub fn sign(&self, message: &[u8]) -> Signature {
-        Signature(self.0.sign(message))
+        Signature(self.0.sign(message).as_ref().try_into().expect("a signature has 64 bytes"))
     }
 }
 
@@ -129,9 +142,28 @@ impl std::fmt::Debug for KeyPair {
     }
 }
 
+/// Coordinates of the eight points of small order: those of order one, two and four, and two pairs of order eight.
+const SMALL_ORDERS: [[u8; 32]; 5] = [
+    [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    [
+        0xec, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f,
+    ],
+    [0; 32],
+    [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5,
+        0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+    ],
+    [
+        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a,
+        0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+    ],
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ed25519_dalek::VerifyingKey;
     use proptest::prelude::*;
 
     /// P9: signatures are plain Ed25519 (the second test of RFC 8032).
@@ -166,9 +198,21 @@ mod tests {
             bytes
         };
         let points = (0xed..=0xff).map(spelled).filter(|bytes| VerifyingKey::from_bytes(bytes).is_ok());
-        let seconds: Vec<_> = points.map(PublicKey::from).collect();
+        let seconds: Vec<_> = points.collect();
         assert!(seconds.len() > 5);
-        assert!(seconds.iter().all(|key| key.point.is_none()));
+        assert!(!seconds.iter().any(is_reduced));
+    }
+
+    /// P9: the table has the points of small order, and no others.
+    #[test]
+    fn the_table_has_the_points_of_small_order() {
+        let spelled = SMALL_ORDERS.map(|bytes| VerifyingKey::from_bytes(&bytes).unwrap());
+        let points: Vec<_> =
+            spelled.iter().map(VerifyingKey::to_edwards).flat_map(|point| [point, -point]).collect();
+        assert!(points.iter().all(|point| point.is_small_order()));
+        let distinct: std::collections::BTreeSet<_> =
+            points.iter().map(|point| point.compress().to_bytes()).collect();
+        assert_eq!(distinct.len(), 8);
     }
 
     proptest! {
@@ -178,7 +222,7 @@ mod tests {
             let pair = KeyPair::from_seed(&seed);
             let signature = pair.sign(&message);
             prop_assert!(pair.public_key().verify(&message, &signature));
-            let mut bytes = signature.0.to_bytes();
+            let mut bytes = signature.0;
             bytes[at / 8] ^= 1 << (at % 8);
             let other = decode_signature(&base64url::encode(&bytes)).unwrap();
             prop_assert!(!pair.public_key().verify(&message, &other));

@@ -5,7 +5,7 @@ use muster_proof::PublicKey;
 use quick_cache::sync::Cache;
 use std::sync::Arc;
 
-/// Keys by their texts: finding the point of the curve that a text encodes costs a tenth of a verification. Cheap to clone.
+/// Keys by their texts, so that each is decoded once. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct WorkerKeys(Arc<Cache<String, Arc<PublicKey>>>);
 
@@ -23,7 +23,7 @@ impl WorkerKeys {
     }
 }
 
-/// About 25 MiB.
+/// About 10 MiB, computed.
 const KEYS_MAX: usize = 65_536;
 
 #[cfg(test)]
