@@ -55,7 +55,7 @@ fn oldest_closed(connection: &dyn Sql, cutoff: Timestamp) -> Result<Option<JobId
     row(connection, sql, &[cutoff.into()], |row| Fields::new("tasks", row).text(0))
 }
 
-/// Deletes the first tasks of a job, with their logs.
+/// Deletes the first tasks of a job.
 fn prune_tasks(connection: &dyn Sql, job: JobId, limit: u32) -> Result<u32, Fault> {
     let range = TaskRange::of(job);
     let sql = "SELECT max(id) FROM \
@@ -63,11 +63,10 @@ fn prune_tasks(connection: &dyn Sql, job: JobId, limit: u32) -> Result<u32, Faul
     let params = [range.from.as_str().into(), range.to.as_str().into(), limit.into()];
     let last =
         row(connection, sql, &params, |row| Fields::new("task_devices", row).text::<Option<Box<str>>>(0))?;
-    // No task left: whatever logs are there belong to none.
-    let last = last.flatten().unwrap_or(range.to.into());
+    let Some(last) = last.flatten() else {
+        return Ok(0);
+    };
     let params = [range.from.as_str().into(), (&*last).into()];
-    connection
-        .execute("DELETE FROM execution_logs WHERE task_device_id >= ?1 AND task_device_id <= ?2", &params)?;
     let deleted = connection.execute("DELETE FROM task_devices WHERE id >= ?1 AND id <= ?2", &params)?;
     Ok(u32::try_from(deleted).unwrap_or(u32::MAX))
 }

@@ -4,9 +4,10 @@ use crate::{
     pool,
     scene::{self, shell, tasks},
 };
+use muster_model::LogKind;
 use muster_store::{
     Batch, Store, StoreError,
-    conformance::scenes::{batch, night, worker_batch},
+    conformance::scenes::{AT, batch, job, logged, night, worker_batch},
 };
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
 use rusqlite::Connection;
@@ -107,6 +108,32 @@ fn plain_sql_finds_a_task_by_its_columns() {
                AND lease_expires_at > created_at AND started_at IS NULL AND completed_at IS NULL AND timeout_at IS NULL \
                AND pc_id = 'PC-01' AND device_id = 'device-2'";
     assert_eq!(shell(directory.path()).query_row(sql, [], |row| row.get(0)), Ok(1));
+}
+
+/// Q12: `execution_logs` is read as a table, and the log of one task is found by the key of its row.
+#[test]
+fn plain_sql_reads_a_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.begin_term().unwrap().writer.commit(&logged()).unwrap();
+    let shell = shell(directory.path());
+    for (seq, kind) in (1..).zip(LogKind::ALL) {
+        let sql = format!(
+            "SELECT count(*) FROM execution_logs WHERE task_device_id = '{}.0000001' AND seq = {seq} AND attempt_no = 1 \
+             AND event_type = '{}' AND level = '{}' AND message = '\\ \"끝\"' AND at = {}",
+            job(),
+            kind.as_str(),
+            kind.level(),
+            AT.0
+        );
+        assert_eq!(shell.query_row(&sql, [], |row| row.get(0)), Ok(1), "{sql}");
+    }
+    let sql =
+        "EXPLAIN QUERY PLAN SELECT event_type FROM execution_logs WHERE task_device_id = 'x' ORDER BY seq";
+    let mut statement = shell.prepare(sql).unwrap();
+    let steps = statement.query_map([], |row| row.get(3)).unwrap();
+    let plan: Vec<String> = steps.map(Result::unwrap).collect();
+    assert!(plan.iter().any(|step| step == "SEARCH d USING PRIMARY KEY (id=?)"), "{plan:?}");
 }
 
 #[test]

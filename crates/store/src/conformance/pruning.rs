@@ -25,8 +25,10 @@ named![
 fn an_old_closed_job_goes_with_its_tasks_and_logs(desk: &mut Desk) {
     for number in 1..=3 {
         desk.commit([changed(closed_job(number, 10 * number.cast_signed()))]);
-        desk.commit((1..=3).map(|ordinal| changed(ended_task(number, ordinal, 5))));
-        desk.commit((1..=3).map(|ordinal| changed(log(task_id(number, ordinal), 1, LogKind::Created))));
+        desk.commit((1..=3).flat_map(|ordinal| {
+            let logged = log(task_id(number, ordinal), 1, LogKind::Created);
+            [changed(ended_task(number, ordinal, 5)), changed(logged)]
+        }));
     }
     desk.prune(&before(25));
     let reader = desk.reader();
