@@ -37,3 +37,6 @@ FROM task_devices d
 CROSS JOIN LATERAL json_array_elements(
     CAST('[' || replace(rtrim(d.logs, ','), '\u0000', chr(63743) || '0') || ']' AS JSON)
 ) AS l (line);
+
+-- It was written with every event, and read only to delete old ids. Now these are found by walking along the key.
+DROP INDEX event_ids_oldest;

@@ -4,9 +4,9 @@ use crate::{
     pool,
     scene::{self, shell, tasks},
 };
-use muster_model::LogKind;
+use muster_model::{LogKind, Timestamp};
 use muster_store::{
-    Batch, Store, StoreError,
+    Batch, Cutoffs, Store, StoreError,
     conformance::scenes::{AT, batch, job, logged, night, worker_batch},
 };
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
@@ -134,6 +134,30 @@ fn plain_sql_reads_a_log() {
     let steps = statement.query_map([], |row| row.get(3)).unwrap();
     let plan: Vec<String> = steps.map(Result::unwrap).collect();
     assert!(plan.iter().any(|step| step == "SEARCH d USING PRIMARY KEY (id=?)"), "{plan:?}");
+}
+
+/// N5: report ids have no index but their key, and one call looks at a bounded number of them.
+#[test]
+fn old_report_ids_go_a_few_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut term = store.begin_term().unwrap();
+    let shell = shell(directory.path());
+    let fill = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
+                INSERT INTO event_ids SELECT CAST('t' || i AS BLOB), zeroblob(21), i FROM n";
+    shell.execute_batch(fill).unwrap();
+    let cutoff = Timestamp(9_000);
+    let cutoffs = Cutoffs { history: cutoff, report_ids: cutoff, keys: cutoff };
+    let count = || shell.query_row("SELECT count(*) FROM event_ids", [], |row| row.get::<_, i64>(0)).unwrap();
+    let mut counts = vec![count()];
+    while term.writer.prune(&cutoffs).unwrap() {
+        counts.push(count());
+    }
+    assert!(counts.len() > 4, "{counts:?}");
+    assert!(counts.is_sorted_by(|one, next| next <= one && one - next <= 2_000), "{counts:?}");
+    assert_eq!(count(), 1_001);
+    let indexes = "SELECT count(*) FROM pragma_index_list('event_ids') WHERE origin <> 'pk'";
+    assert_eq!(shell.query_row(indexes, [], |row| row.get(0)), Ok(0));
 }
 
 #[test]
