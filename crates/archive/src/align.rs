@@ -4,7 +4,9 @@ use crate::{
     cell::{Cell, Record},
     walk::{Walk, key_of},
 };
-use muster_tables::{Fault, Put, Sql, TABLES, TableShape, Update, Value, Whole};
+use muster_tables::{
+    Fault, Put, Sql, TABLES, TableShape, Update, VERSION_6_TABLES, Value, Whole, append_logs, is_log,
+};
 use std::{cmp::Ordering, sync::LazyLock};
 
 /// Work that was necessary.
@@ -109,6 +111,10 @@ pub(crate) fn put(target: &mut dyn Whole, shape: &'static TableShape, rows: &[Re
     if rows.is_empty() {
         return Ok(());
     }
+    if is_log(shape) {
+        let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(Cell::value).collect()).collect();
+        return append_logs(target.sql(), &rows);
+    }
     target.sink().put(put_of(shape), rows.len(), &mut |place, row| {
         rows[place].iter().for_each(|cell| row.value(cell.value()));
         Ok(())
@@ -126,8 +132,10 @@ pub(crate) fn delete(target: &dyn Whole, shape: &'static TableShape, key: &[Cell
 
 /// Statement that puts whole rows into a table.
 fn put_of(shape: &TableShape) -> &'static Put {
-    static PUTS: LazyLock<Vec<Put>> = LazyLock::new(|| TABLES.iter().map(whole_rows).collect());
-    PUTS.iter().find(|put| put.table == shape.name).expect("each table has one")
+    static PUTS: LazyLock<Vec<Put>> =
+        LazyLock::new(|| TABLES.iter().chain(VERSION_6_TABLES).map(whole_rows).collect());
+    let is_its = |put: &&Put| put.table == shape.name && put.columns == shape.columns;
+    PUTS.iter().find(is_its).expect("each table has one")
 }
 
 fn whole_rows(shape: &TableShape) -> Put {

@@ -6,7 +6,7 @@ use crate::{
     walk::{Tally, Tallying, is_empty, tally},
     write::FORMAT,
 };
-use muster_tables::{Fault, Sql, TABLES, TableShape, Value, Whole};
+use muster_tables::{Fault, Sql, TABLES, TableShape, VERSION_6_TABLES, Value, Whole};
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 
@@ -106,12 +106,14 @@ impl<'a> Archive<'a> {
         if !is_empty(target.sql())? {
             return Err(RestoreError::NotEmpty);
         }
-        let Self { mut lines, mut next, .. } = self;
-        let mut tallies = Vec::new();
+        let Self { head, mut lines, mut next } = self;
+        let known = tables_of(head.schema);
+        let (mut shapes, mut tallies) = (Vec::new(), Vec::new());
         let rows = loop {
             match next {
                 Mark::Table { table, columns } => {
-                    let shape = shape_of(&table, &columns).map_err(|what| lines.senseless(what))?;
+                    let shape = shape_of(&known, &table, &columns).map_err(|what| lines.senseless(what))?;
+                    shapes.push(shape);
                     tallies.push(read_table(&mut lines, shape, target, progress)?);
                 }
                 Mark::Complete { rows, .. } => break rows,
@@ -119,8 +121,11 @@ impl<'a> Archive<'a> {
             }
             next = lines.mark()?;
         };
-        check(&lines, &tallies, rows)?;
-        compare(target, &tallies)?;
+        let sum: u64 = tallies.iter().map(|tally| tally.rows).sum();
+        if tallies.len() != known.len() || sum != rows {
+            return Err(lines.senseless("a table is missing".into()));
+        }
+        shapes.into_iter().zip(&tallies).try_for_each(|(shape, wanted)| compare(target, shape, wanted))?;
         Ok(tallies)
     }
 }
@@ -244,10 +249,21 @@ fn read_table(
     }
 }
 
+/// The tables that a backup of a schema version has. The version before this one is known as well.
+fn tables_of(schema: u32) -> Vec<&'static TableShape> {
+    let older = if schema == 6 { VERSION_6_TABLES } else { &[] };
+    let unchanged = TABLES.iter().filter(|shape| older.iter().all(|older| older.name != shape.name));
+    unchanged.chain(older).collect()
+}
+
 /// The table of a name, if the columns are those this version knows. Columns that a version added later are missing in
-/// an older backup: it is restored by the version that made it, and upgraded.
-fn shape_of(table: &str, columns: &[String]) -> Result<&'static TableShape, String> {
-    let shape = TABLES
+/// a backup of an older version: it is restored by the version that made it, and upgraded.
+fn shape_of(
+    known: &[&'static TableShape],
+    table: &str,
+    columns: &[String],
+) -> Result<&'static TableShape, String> {
+    let shape = *known
         .iter()
         .find(|shape| shape.name == table)
         .ok_or_else(|| format!("there is no table {table}"))?;
@@ -261,23 +277,14 @@ fn shape_of(table: &str, columns: &[String]) -> Result<&'static TableShape, Stri
     }
 }
 
-fn check(lines: &Lines<'_>, tallies: &[Tally], rows: u64) -> Result<(), RestoreError> {
-    let sum: u64 = tallies.iter().map(|tally| tally.rows).sum();
-    if tallies.len() != TABLES.len() || sum != rows {
-        return Err(lines.senseless("a table is missing".into()));
+/// Compares the rows of a table with those of the backup; lines of logs are read from their view.
+fn compare(target: &mut dyn Whole, shape: &'static TableShape, wanted: &Tally) -> Result<(), RestoreError> {
+    let found = tally(target.sql(), shape)?;
+    if found == *wanted {
+        Ok(())
+    } else {
+        Err(RestoreError::Unlike { table: wanted.table, found: found.rows, wanted: wanted.rows })
     }
-    Ok(())
-}
-
-fn compare(target: &mut dyn Whole, tallies: &[Tally]) -> Result<(), RestoreError> {
-    for wanted in tallies {
-        let shape = TABLES.iter().find(|shape| shape.name == wanted.table).expect("it was read by its shape");
-        let found = tally(target.sql(), shape)?;
-        if found != *wanted {
-            return Err(RestoreError::Unlike { table: wanted.table, found: found.rows, wanted: wanted.rows });
-        }
-    }
-    Ok(())
 }
 
 /// Raises the epoch of a store that was filled from a backup above all that may have been given since; answers it.

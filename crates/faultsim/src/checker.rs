@@ -167,6 +167,8 @@ impl Checker {
         self.check_calendar(&batch.changes)?;
         for change in &batch.changes {
             if let Change::Log(log) = change {
+                // Stores append a line to the row of its task, so the two come together.
+                ensure(before.tasks.contains_key(&log.task), "log_without_row", || format!("{log:?}"))?;
                 self.check_timeout(log, &before)?;
                 self.histories.write(log, &self.mirror)?;
             }

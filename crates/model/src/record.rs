@@ -34,7 +34,7 @@ pub enum Change {
     },
     /// Table `pc_secrets`: all secrets of the worker are replaced by these.
     Secrets(Name, Vec<SecretRecord>),
-    /// Table `execution_logs`.
+    /// View `execution_logs`. Comes in the same batch as a record of its task.
     Log(LogRecord),
     /// Table `pc_logs`.
     WorkerLog(WorkerLogRecord),

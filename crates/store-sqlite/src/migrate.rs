@@ -260,6 +260,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_schedules.sql"),
     concat!(include_str!("../migrations/0005_outcomes.sql"), include_str!("../migrations/0005_votes.sql")),
     include_str!("../migrations/0006_batches.sql"),
+    include_str!("../migrations/0007_logs.sql"),
 ];
 
 /// The version from which on table `workers` is ours.

@@ -2,7 +2,7 @@
 
 use crate::{
     record::{write, write_all, write_latest},
-    rows::{accounts, feed, fleet, frames, job, pool, report, sequence},
+    rows::{accounts, feed, fleet, frames, job, log, pool, report, sequence},
     sql::{Fault, Sink},
 };
 use muster_model::{
@@ -68,8 +68,7 @@ impl<'a> Sorted<'a> {
 
     /// Writes what was put aside.
     fn write(self, sink: &mut dyn Sink) -> Result<(), Fault> {
-        write_latest(sink, self.tasks, |record| record.id)?;
-        write_latest(sink, self.logs, |record| (record.task, record.seq))?;
+        log::write_tasks(sink, self.tasks, self.logs)?;
         report::write(sink, &self.reports)?;
         job::write_jobs(sink, self.jobs)?;
         write_latest(sink, self.lanes, |record| &record.id)?;

@@ -9,6 +9,7 @@ mod column;
 mod id_text;
 mod load;
 mod lookup;
+mod older;
 mod prune;
 mod reader;
 mod record;
@@ -19,6 +20,7 @@ mod sql;
 pub use batch::write_batch;
 pub use load::load;
 pub use lookup::{LookupKind, LookupPlan, facts, plan};
+pub use older::{VERSION_6_TABLES, append_logs, is_log};
 pub use prune::{Walk, prune};
 pub use reader::TableReader;
 pub use rows::{

@@ -4,15 +4,16 @@ use crate::{
     id_text::TaskRange,
     record::{row, rows},
     rows::frames::delete_session,
-    sql::{Cells, Fault, Fields, Sql},
+    sql::{Cells, Fault, Fields, Sql, Value},
 };
-use muster_model::{AssignmentId, JobId, SessionId, Timestamp};
+use muster_model::{AssignmentId, JobId, Millis, SessionId, Timestamp};
 use muster_store::Cutoffs;
 
 /// Deletes a bounded number of rows of each kind; answers whether more remains.
 pub fn prune(connection: &dyn Sql, cutoffs: &Cutoffs, walk: &mut Walk) -> Result<bool, Fault> {
     let mut more = prune_jobs(connection, cutoffs.history)?;
-    more |= walk.prune(connection, cutoffs.history)?;
+    more |= walk.jobs.prune(connection, cutoffs.history)?;
+    more |= walk.ids.prune(connection, cutoffs.report_ids)?;
     more |= prune_sessions(connection, cutoffs.history)?;
     for (sql, cutoff) in [
         (OLD_NODE_EVENTS, cutoffs.history),
@@ -25,7 +26,6 @@ pub fn prune(connection: &dyn Sql, cutoffs: &Cutoffs, walk: &mut Walk) -> Result
         (OLD_LOGINS, cutoffs.history),
         (OLD_API_KEYS, cutoffs.history),
         (OLD_FEED, cutoffs.history),
-        (OLD_EVENT_IDS, cutoffs.report_ids),
         (OLD_KEYS, cutoffs.keys),
         (OLD_POOL_KEYS, cutoffs.keys),
     ] {
@@ -55,7 +55,7 @@ fn oldest_closed(connection: &dyn Sql, cutoff: Timestamp) -> Result<Option<JobId
     row(connection, sql, &[cutoff.into()], |row| Fields::new("tasks", row).text(0))
 }
 
-/// Deletes the first tasks of a job, with their logs.
+/// Deletes the first tasks of a job.
 fn prune_tasks(connection: &dyn Sql, job: JobId, limit: u32) -> Result<u32, Fault> {
     let range = TaskRange::of(job);
     let sql = "SELECT max(id) FROM \
@@ -63,11 +63,10 @@ fn prune_tasks(connection: &dyn Sql, job: JobId, limit: u32) -> Result<u32, Faul
     let params = [range.from.as_str().into(), range.to.as_str().into(), limit.into()];
     let last =
         row(connection, sql, &params, |row| Fields::new("task_devices", row).text::<Option<Box<str>>>(0))?;
-    // No task left: whatever logs are there belong to none.
-    let last = last.flatten().unwrap_or(range.to.into());
+    let Some(last) = last.flatten() else {
+        return Ok(0);
+    };
     let params = [range.from.as_str().into(), (&*last).into()];
-    connection
-        .execute("DELETE FROM execution_logs WHERE task_device_id >= ?1 AND task_device_id <= ?2", &params)?;
     let deleted = connection.execute("DELETE FROM task_devices WHERE id >= ?1 AND id <= ?2", &params)?;
     Ok(u32::try_from(deleted).unwrap_or(u32::MAX))
 }
@@ -98,12 +97,60 @@ fn oldest_closed_session(connection: &dyn Sql, cutoff: Timestamp) -> Result<Opti
     row(connection, sql, &[cutoff.into()], |row| Fields::new("sim_sessions", row).text(0))
 }
 
-/// Position of the scan for old jobs: ids are in the order of age, and there is no index to find the old ones by.
-///
-/// Each call goes on where the one before stopped, up to the first job that is too young to have ended long ago; then
-/// it begins anew. So only those are looked at twice that were open at the moment of the cutoff.
+/// Positions of the scans for rows that no index finds by their age. Each call goes on where the one before stopped.
 #[derive(Debug, Default)]
 pub struct Walk {
+    jobs: JobWalk,
+    ids: ReportIdWalk,
+}
+
+/// Scan for old ids of reports, in the order of their keys.
+///
+/// Ids that sort by time stand together when they are old; others are anywhere, so a pass looks at the whole table. An
+/// index by age would be written with every report, only to be read here.
+#[derive(Debug, Default)]
+struct ReportIdWalk {
+    /// Last key that was looked at; `None`: no pass is under way.
+    after: Option<Vec<u8>>,
+    /// Cutoff with which the last pass began.
+    begun: Option<Timestamp>,
+}
+
+impl ReportIdWalk {
+    /// Deletes the old ones among a bounded number of ids; answers whether the pass goes on.
+    fn prune(&mut self, connection: &dyn Sql, cutoff: Timestamp) -> Result<bool, Fault> {
+        let after = match self.after.take() {
+            Some(after) => after,
+            None if self.begun.is_some_and(|begun| cutoff < begun + PASS_EVERY) => return Ok(false),
+            None => {
+                self.begun = Some(cutoff);
+                Vec::new()
+            }
+        };
+        let last = row(connection, LAST_ID, &[after.as_slice().into(), (IDS_MAX - 1).into()], read_key)?;
+        if let Some(last) = &last {
+            connection.execute(OLD_IDS, &[after.as_slice().into(), cutoff.into(), last.as_slice().into()])?;
+        } else {
+            connection.execute(OLD_IDS_TO_THE_END, &[after.as_slice().into(), cutoff.into()])?;
+        }
+        self.after = last;
+        Ok(self.after.is_some())
+    }
+}
+
+fn read_key(row: &dyn Cells) -> Result<Vec<u8>, Fault> {
+    match row.cell(0)? {
+        Value::Blob(key) => Ok(key.to_vec()),
+        other => Err(Fault::corrupt(format!("event_ids: key = {other:?}"))),
+    }
+}
+
+/// Scan for old jobs: ids are in the order of age.
+///
+/// A pass ends at the first job that is too young to have ended long ago; then it begins anew. So only those are looked
+/// at twice that were open at the moment of the cutoff.
+#[derive(Debug, Default)]
+struct JobWalk {
     after: i64,
 }
 
@@ -122,7 +169,7 @@ struct ScannedJob {
     is_old: bool,
 }
 
-impl Walk {
+impl JobWalk {
     /// Deletes a bounded number of jobs, with all that is theirs; answers whether more may remain.
     fn prune(&mut self, connection: &dyn Sql, cutoff: Timestamp) -> Result<bool, Fault> {
         let mut runs = Vec::new();
@@ -200,8 +247,6 @@ const OLD_FEED: &str = "DELETE FROM feed \
 
 const OLD_ALERTS: &str = "DELETE FROM alerts WHERE id IN \
      (SELECT id FROM alerts WHERE at < ?1 ORDER BY at LIMIT ?2)";
-const OLD_EVENT_IDS: &str = "DELETE FROM event_ids WHERE key IN \
-     (SELECT key FROM event_ids WHERE at < ?1 ORDER BY at LIMIT ?2)";
 const OLD_KEYS: &str = "DELETE FROM idempotency_keys WHERE key IN \
      (SELECT key FROM idempotency_keys WHERE at < ?1 ORDER BY at LIMIT ?2)";
 
@@ -227,6 +272,18 @@ const OLD_QUARANTINE: &str = "DELETE FROM sim_quarantine WHERE id IN \
 const OLD_POOL_JOBS: &str = "SELECT j.id, CAST(CASE WHEN j.created_at >= ?2 THEN 1 ELSE 0 END AS BIGINT), \
      CAST(CASE WHEN e.finished_at < ?2 THEN 1 ELSE 0 END AS BIGINT) \
      FROM pool_jobs j LEFT JOIN pool_ends e ON e.id = j.id AND e.id > ?1 WHERE j.id > ?1 ORDER BY j.id LIMIT ?3";
+
+/// The last key of the next ids, if there are so many.
+const LAST_ID: &str = "SELECT key FROM event_ids WHERE key > ?1 ORDER BY key LIMIT 1 OFFSET ?2";
+const OLD_IDS: &str = "DELETE FROM event_ids WHERE key > ?1 AND at < ?2 AND key <= ?3";
+const OLD_IDS_TO_THE_END: &str = "DELETE FROM event_ids WHERE key > ?1 AND at < ?2";
+
+/// Ids that one call looks at: a few milliseconds, so that no batch waits long.
+const IDS_MAX: u32 = 2_000;
+
+/// Time between the beginnings of two passes over all ids: an id is kept so much longer at most, where a pass does not
+/// take longer itself.
+const PASS_EVERY: Millis = Millis::from_secs(3_600);
 
 /// Jobs that one call looks at first; mostly few are old.
 const JOBS_FIRST: u32 = 32;

@@ -90,7 +90,7 @@ impl Source for Scan<'_> {
 ///     row UserRecord { id, name, reason }              // where fields are nested, computed, or not columns
 ///     derived { reason = None }                        // fields that are read from other columns, or from none
 ///     joined body: Text("body") "CAST(NULL AS TEXT)"   // a field that queries join from another table
-///     unwritten Text("config")                         // a column that nobody uses
+///     unwritten Text("config")                         // a column that no field fills; there may be several
 ///     numbered "id"                                    // or one that the database fills
 /// }
 /// ```
@@ -105,13 +105,13 @@ macro_rules! table {
         $(row $row:ident { $($fields:tt)* })?
         $(derived { $($derived:ident = $from:expr),* $(,)? })?
         $(joined $joined:ident: $joined_storage:ident($joined_column:literal) $stand_in:literal)?
-        $(unwritten $unwritten_storage:ident($unwritten:literal))?
+        $(unwritten $unwritten_storage:ident($unwritten:literal))*
         $(numbered $numbered:literal)?
     ) => {
         $crate::record::table! { @written $record, $table, [$($key),*], $update$(($($cases)*))?,
             [$($bind $storage $column [$($value)?]),*]
             [$($row { $($fields)* })?] [$record $($bind)*]
-            [$($unwritten_storage $unwritten)? $(Number $numbered)?] [$($numbered)?]
+            [$($unwritten_storage $unwritten)* $(Number $numbered)?] [$($numbered)?]
             [$crate::conformance::round_trip::<$record>] }
 
         $crate::record::table! { @read $record, $table, [$($alias)?],
@@ -134,14 +134,14 @@ macro_rules! table {
     (
         @written $record:ident, $table:literal, [$($key:literal),*], $update:ident$(($($cases:tt)*))?,
         [$($bind:tt $storage:ident $column:literal [$($value:expr)?]),*] $row:tt $binds:tt
-        [$($rest_storage:ident $rest:literal)?] [$($numbered:literal)?] [$round_trip:expr]
+        [$($rest_storage:ident $rest:literal)*] [$($numbered:literal)?] [$round_trip:expr]
     ) => {
         impl $crate::record::TableRecord for $record {
             const TABLE: $crate::shape::TableShape = $crate::shape::TableShape {
                 name: $table,
                 columns: &[
                     $($crate::shape::Column::of::<$crate::column::$storage>($column),)*
-                    $($crate::shape::Column::of::<$crate::column::$rest_storage>($rest),)?
+                    $($crate::shape::Column::of::<$crate::column::$rest_storage>($rest),)*
                 ],
                 key: &[$($key),*],
                 numbered: $crate::record::table!(@is_there $($numbered)?),

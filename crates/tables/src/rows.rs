@@ -6,6 +6,7 @@ pub(crate) mod fleet;
 pub(crate) mod frames;
 pub(crate) mod job;
 pub(crate) mod json;
+pub(crate) mod log;
 pub(crate) mod pool;
 pub(crate) mod report;
 pub(crate) mod sequence;
@@ -13,7 +14,7 @@ pub(crate) mod sequence;
 use crate::{record::TableRecord, shape::TableShape};
 use muster_model::{
     AlertRecord, ApiKeyRecord, AssignmentRecord, AuditRecord, ChunkRecord, DiagnosticRecord, FrameTaskRecord,
-    JobRecord, KeyRecord, LaneRecord, LogRecord, LoginRecord, PoolEndRecord, PoolJobRecord, PoolKeyRecord,
+    JobRecord, KeyRecord, LaneRecord, LoginRecord, PoolEndRecord, PoolJobRecord, PoolKeyRecord,
     PoolWorkerRecord, QuarantineRecord, RendererRecord, ReplayRecord, ReportRecord, ScheduleRecord,
     SessionRecord, ShareRecord, TaskRecord, TransitionRecord, UserRecord, WorkerLogRecord, WorkerRecord,
 };
@@ -35,7 +36,6 @@ tables![
     LaneRecord,
     JobRecord,
     TaskRecord,
-    LogRecord,
     ShareRecord,
     job::Stop,
     fleet::Secret,

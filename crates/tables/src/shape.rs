@@ -100,4 +100,4 @@ impl Put {
 }
 
 /// The version of what the tables look like; a store numbers its own schema, which may have more than these.
-pub const TABLES_VERSION: u32 = 6;
+pub const TABLES_VERSION: u32 = 7;

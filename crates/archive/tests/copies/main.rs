@@ -1,5 +1,6 @@
 //! Copies of whole stores: into a file, out of it, and onto each other.
 
 mod embedded;
+mod older;
 mod rows;
 mod shared;

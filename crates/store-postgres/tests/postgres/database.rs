@@ -1,10 +1,11 @@
 //! Properties of PostgreSQL: settings, versions, encryption, plain SQL and errors.
 
 use crate::scene::{self, Server, count, fresh, open, refusal, try_open};
+use muster_model::LogKind;
 use muster_pg_harness::Cluster;
 use muster_store::{
     Batch, Store, StoreError,
-    conformance::scenes::{batch, worker_batch},
+    conformance::scenes::{AT, batch, job, logged, worker_batch},
 };
 use muster_store_postgres::{PostgresOptions, PostgresStore, SCHEMA_VERSION};
 use muster_tables::{Kind, TABLES};
@@ -308,6 +309,29 @@ fn plain_sql_reads_the_tables() {
     assert_eq!(Cluster::shared().sql(&url, summary), "PC-01|online|0|3");
 }
 
+/// Q12: `execution_logs` is read as a table, and the log of one task is found by the key of its row.
+#[test]
+fn plain_sql_reads_a_log() {
+    let url = fresh();
+    open(&url).begin_term().unwrap().writer.commit(&logged()).unwrap();
+    let sql = |sql: &str| Cluster::shared().sql(&url, sql);
+    for (seq, kind) in (1..).zip(LogKind::ALL) {
+        let found = format!(
+            "SELECT count(*) FROM muster.execution_logs WHERE task_device_id = '{}.0000001' AND seq = {seq} \
+             AND attempt_no = 1 AND event_type = '{}' AND level = '{}' AND message = '\\ \"끝\"' AND at = {}",
+            job(),
+            kind.as_str(),
+            kind.level(),
+            AT.0
+        );
+        assert_eq!(sql(&found), "1", "{found}");
+    }
+    let plan = sql(
+        "SET enable_seqscan = off; EXPLAIN SELECT * FROM muster.execution_logs WHERE task_device_id = 'x'",
+    );
+    assert!(plan.contains("task_devices_pkey") && plan.contains("id = 'x'"), "{plan}");
+}
+
 #[test]
 fn a_value_that_makes_no_sense_is_named() {
     for (sql, table, place) in [
@@ -353,4 +377,4 @@ fn a_short_lease_will_do() {
 }
 
 /// The oldest binary, by the version it knows, that can work with the tables as they are now.
-const OLDEST_BINARY: u32 = 5;
+const OLDEST_BINARY: u32 = 7;

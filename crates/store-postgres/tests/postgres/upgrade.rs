@@ -93,6 +93,28 @@ fn tables_of_version_4_go_on() {
     version_4_goes_on(Box::new(version_4()));
 }
 
+/// Q12: a message may hold anything, also what stands for NUL. A line without its task is dropped.
+#[test]
+fn messages_of_logs_are_kept() {
+    let Database(url) = version_4();
+    let insert = r#"INSERT INTO muster.execution_logs VALUES
+        ('01890a5d-0000-7000-8000-000000000001.0000002', 1, 1, 'FAILED', 'error', '\u0000' || chr(63743) || '0\'
+            || chr(63743) || '0\\' || chr(63743) || '10' || chr(9) || '"', 1001),
+        ('01890a5d-0000-7000-8000-000000000001.0000002', 2, 1, 'FAILED', 'error', '', 1002),
+        ('01890a5d-0000-7000-8000-000000000001.0000009', 1, 1, 'SENT', 'info', NULL, 1001)"#;
+    Cluster::shared().sql(&url, insert);
+    let kept =
+        "SELECT message FROM muster.execution_logs WHERE task_device_id LIKE '%1.0000002' ORDER BY seq";
+    let before = Cluster::shared().sql(&url, kept);
+    let reader = open(&url).reader();
+    let task = |ordinal: u32| format!("01890a5d-0000-7000-8000-000000000001.{ordinal:07}").parse().unwrap();
+    let lines = reader.task_log(task(2)).unwrap();
+    let messages: Vec<_> = lines.iter().map(|line| line.message.as_deref()).collect();
+    assert_eq!(messages, [Some("\\u0000\0\\\0\\\\\u{F8FF}0\t\""), Some("")]);
+    assert_eq!(Cluster::shared().sql(&url, kept), before);
+    assert_eq!(reader.task_log(task(9)).unwrap(), []);
+}
+
 /// S18: servers of this version that start at once on tables of version 4 bring them up to date once. A binary of version
 /// 4 is refused afterwards: it compares `oldest_binary` with the version it knows.
 #[test]
@@ -104,7 +126,7 @@ fn version_4_is_upgraded_once_and_refused_afterwards() {
             server.join().unwrap().unwrap();
         }
     });
-    assert_eq!(version(&url), format!("{SCHEMA_VERSION}|5"));
+    assert_eq!(version(&url), format!("{SCHEMA_VERSION}|7"));
     assert_eq!(Server::on(&url, "a").lead().epoch, 5);
 }
 
@@ -119,5 +141,5 @@ fn a_migration_that_waits_too_long_changes_nothing() {
     held.commit();
     assert_eq!((columns(&url), version(&url)), (before, "4|4".to_owned()));
     drop(open(&url));
-    assert_eq!(version(&url), format!("{SCHEMA_VERSION}|5"));
+    assert_eq!(version(&url), format!("{SCHEMA_VERSION}|7"));
 }

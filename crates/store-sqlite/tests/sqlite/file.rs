@@ -4,9 +4,10 @@ use crate::{
     pool,
     scene::{self, shell, tasks},
 };
+use muster_model::{LogKind, Timestamp};
 use muster_store::{
-    Batch, Store, StoreError,
-    conformance::scenes::{batch, night, worker_batch},
+    Batch, Cutoffs, Store, StoreError,
+    conformance::scenes::{AT, batch, job, logged, night, worker_batch},
 };
 use muster_store_sqlite::{SCHEMA_VERSION, SqliteStore};
 use rusqlite::Connection;
@@ -107,6 +108,56 @@ fn plain_sql_finds_a_task_by_its_columns() {
                AND lease_expires_at > created_at AND started_at IS NULL AND completed_at IS NULL AND timeout_at IS NULL \
                AND pc_id = 'PC-01' AND device_id = 'device-2'";
     assert_eq!(shell(directory.path()).query_row(sql, [], |row| row.get(0)), Ok(1));
+}
+
+/// Q12: `execution_logs` is read as a table, and the log of one task is found by the key of its row.
+#[test]
+fn plain_sql_reads_a_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.begin_term().unwrap().writer.commit(&logged()).unwrap();
+    let shell = shell(directory.path());
+    for (seq, kind) in (1..).zip(LogKind::ALL) {
+        let sql = format!(
+            "SELECT count(*) FROM execution_logs WHERE task_device_id = '{}.0000001' AND seq = {seq} AND attempt_no = 1 \
+             AND event_type = '{}' AND level = '{}' AND message = '\\ \"끝\"' AND at = {}",
+            job(),
+            kind.as_str(),
+            kind.level(),
+            AT.0
+        );
+        assert_eq!(shell.query_row(&sql, [], |row| row.get(0)), Ok(1), "{sql}");
+    }
+    let sql =
+        "EXPLAIN QUERY PLAN SELECT event_type FROM execution_logs WHERE task_device_id = 'x' ORDER BY seq";
+    let mut statement = shell.prepare(sql).unwrap();
+    let steps = statement.query_map([], |row| row.get(3)).unwrap();
+    let plan: Vec<String> = steps.map(Result::unwrap).collect();
+    assert!(plan.iter().any(|step| step == "SEARCH d USING PRIMARY KEY (id=?)"), "{plan:?}");
+}
+
+/// N5: report ids have no index but their key, and one call looks at a bounded number of them.
+#[test]
+fn old_report_ids_go_a_few_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let mut term = store.begin_term().unwrap();
+    let shell = shell(directory.path());
+    let fill = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) \
+                INSERT INTO event_ids SELECT CAST('t' || i AS BLOB), zeroblob(21), i FROM n";
+    shell.execute_batch(fill).unwrap();
+    let cutoff = Timestamp(9_000);
+    let cutoffs = Cutoffs { history: cutoff, report_ids: cutoff, keys: cutoff };
+    let count = || shell.query_row("SELECT count(*) FROM event_ids", [], |row| row.get::<_, i64>(0)).unwrap();
+    let mut counts = vec![count()];
+    while term.writer.prune(&cutoffs).unwrap() {
+        counts.push(count());
+    }
+    assert!(counts.len() > 4, "{counts:?}");
+    assert!(counts.is_sorted_by(|one, next| next <= one && one - next <= 2_000), "{counts:?}");
+    assert_eq!(count(), 1_001);
+    let indexes = "SELECT count(*) FROM pragma_index_list('event_ids') WHERE origin <> 'pk'";
+    assert_eq!(shell.query_row(indexes, [], |row| row.get(0)), Ok(0));
 }
 
 #[test]

@@ -122,8 +122,9 @@ fn tasks_are_found_by_what_they_are_about(desk: &mut Desk) {
 fn stations_of_several_tasks_come_task_by_task(desk: &mut Desk) {
     let station = |job, ordinal, seq| -> LogRecord { log(task_id(job, ordinal), seq, LogKind::Sent) };
     let of = |ordinal| [station(1, ordinal, 1), station(1, ordinal, 2)];
-    desk.commit([10, 9, 2, 1].into_iter().flat_map(of).map(changed));
-    desk.commit([changed(station(2, 2, 1)), changed(station(2, 9, 1))]);
+    let tasks = |job| [1, 2, 9, 10].map(|ordinal| changed(task(job, ordinal)));
+    desk.commit([10, 9, 2, 1].into_iter().flat_map(of).map(changed).chain(tasks(1)));
+    desk.commit([changed(station(2, 2, 1)), changed(station(2, 9, 1))].into_iter().chain(tasks(2)));
     desk.reopen();
     let read = |from, to| desk.reader().task_logs(task_id(1, from), task_id(1, to)).expect("they are read");
     assert_eq!(read(1, 9), [of(1), of(2), of(9)].concat());

@@ -17,6 +17,8 @@ named![
     one_call_deletes_a_bounded_amount,
     a_job_with_many_tasks_goes_whole,
     report_ids_and_keys_have_cutoffs_of_their_own,
+    old_report_ids_go_wherever_their_keys_are,
+    report_ids_go_when_their_time_has_come,
     old_worker_logs_and_alerts_go,
     the_largest_job_number_outlives_its_job,
     pruning_nothing_says_so,
@@ -25,8 +27,10 @@ named![
 fn an_old_closed_job_goes_with_its_tasks_and_logs(desk: &mut Desk) {
     for number in 1..=3 {
         desk.commit([changed(closed_job(number, 10 * number.cast_signed()))]);
-        desk.commit((1..=3).map(|ordinal| changed(ended_task(number, ordinal, 5))));
-        desk.commit((1..=3).map(|ordinal| changed(log(task_id(number, ordinal), 1, LogKind::Created))));
+        desk.commit((1..=3).flat_map(|ordinal| {
+            let logged = log(task_id(number, ordinal), 1, LogKind::Created);
+            [changed(ended_task(number, ordinal, 5)), changed(logged)]
+        }));
     }
     desk.prune(&before(25));
     let reader = desk.reader();
@@ -96,6 +100,33 @@ fn report_ids_and_keys_have_cutoffs_of_their_own(desk: &mut Desk) {
     assert_eq!(["r10", "r20", "r30"].map(|id| report(desk, id)), [false, true, true]);
     let key = |desk: &mut Desk, id| desk.fact(Key::Submission(submission_key(id))).is_some();
     assert_eq!(["k10", "k20", "k30"].map(|id| key(desk, id)), [false, false, true]);
+}
+
+/// N5: ids that sort by time, UUIDs that do not, and ids that are no UUIDs; more of them than one call looks at.
+fn old_report_ids_go_wherever_their_keys_are(desk: &mut Desk) {
+    let id = |n: u32| match n % 3 {
+        0 => format!("01890a5d-ac96-774b-bcce-{n:012x}"),
+        1 => format!("{:08x}-ac96-474b-bcce-b302099a8057", n.wrapping_mul(0x9e37_79b9)),
+        _ => format!("report {n}"),
+    };
+    let is_young = |n: u32| n.is_multiple_of(5);
+    desk.commit((0..9_000).map(|n| changed(report(&id(n), if is_young(n) { 5_000 } else { 5 }))));
+    desk.prune(&before(1_000));
+    let keys: Vec<Key> = (0..9_000).map(|n| Key::Report(report_id(&id(n)))).collect();
+    let facts = desk.term.lookup.facts(&keys).expect("keys are looked up");
+    for (n, key) in (0..).zip(&keys) {
+        assert_eq!(facts.get(key).is_some(), is_young(n), "{key:?}");
+    }
+}
+
+/// N5
+fn report_ids_go_when_their_time_has_come(desk: &mut Desk) {
+    const DAY: i64 = 86_400_000;
+    desk.commit([changed(report("b", DAY)), changed(report("a", 3 * DAY))]);
+    for (cutoff, there) in [(DAY, [true, true]), (2 * DAY, [true, false]), (4 * DAY, [false, false])] {
+        desk.prune(&before(cutoff));
+        assert_eq!(["a", "b"].map(|id| desk.fact(Key::Report(report_id(id))).is_some()), there);
+    }
 }
 
 fn old_worker_logs_and_alerts_go(desk: &mut Desk) {

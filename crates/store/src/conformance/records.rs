@@ -21,6 +21,7 @@ named![
     a_share_comes_back_whole,
     secrets_come_back_in_their_order,
     every_station_of_a_task_comes_back,
+    a_log_grows_over_batches,
     every_kind_of_worker_log_comes_back,
     an_alert_comes_back_whole,
     what_was_never_written_is_not_there,
@@ -105,6 +106,7 @@ fn secrets_come_back_in_their_order(desk: &mut Desk) {
     );
 }
 
+/// Q12
 fn every_station_of_a_task_comes_back(desk: &mut Desk) {
     let variant = |(seq, kind)| LogRecord {
         attempt: u16::MAX,
@@ -116,9 +118,25 @@ fn every_station_of_a_task_comes_back(desk: &mut Desk) {
     written.push(log(task_id(1, 1), 1_000, LogKind::Created));
     // Neither the order of writing nor the neighbours matter.
     let neighbour = log(task_id(1, 2), 1, LogKind::Created);
-    desk.commit(written.iter().rev().cloned().chain([neighbour]).map(changed));
+    let lines = written.iter().rev().cloned().chain([neighbour]).map(changed);
+    desk.commit(lines.chain([changed(task(1, 1)), changed(task(1, 2))]));
     desk.reopen();
     assert_eq!(desk.reader().task_log(task_id(1, 1)).expect("it is read"), written);
+}
+
+/// Q12: a log grows with its task, whatever else happens to the row.
+fn a_log_grows_over_batches(desk: &mut Desk) {
+    let line = |seq| log(task_id(1, 1), seq, LogKind::Sent);
+    let at_attempt = |attempt| changed(TaskRecord { attempt, ..task(1, 1) });
+    desk.commit([changed(line(1)), at_attempt(1), changed(line(2))]);
+    desk.commit([at_attempt(2), changed(task(1, 2))]);
+    desk.commit([at_attempt(3), changed(line(4)), changed(line(3)), at_attempt(4), changed(line(5))]);
+    desk.reopen();
+    desk.commit([changed(line(6)), changed(ended_task(1, 1, 5))]);
+    let reader = desk.reader();
+    assert_eq!(reader.task_log(task_id(1, 1)).expect("it is read"), (1..=6).map(line).collect::<Vec<_>>());
+    assert_eq!(reader.task_log(task_id(1, 2)).expect("it is read"), []);
+    assert_eq!(reader.task(task_id(1, 1)).expect("it is read"), Some(ended_task(1, 1, 5)));
 }
 
 fn every_kind_of_worker_log_comes_back(desk: &mut Desk) {

@@ -2,12 +2,13 @@
 
 use super::{
     frames::samples as frames,
-    samples::{changed, job_id, task, worker},
+    samples::{changed, job_id, log, task, worker},
 };
 use crate::Batch;
 use muster_model::{
-    ChunkRecord, EntryId, FrameTaskId, FrameTaskRecord, FrameTaskStatus, JobId, JobRecord, QuarantineRecord,
-    RendererRecord, RendererState, SessionId, SessionRecord, TaskRecord, Timestamp, WorkerRecord,
+    ChunkRecord, EntryId, FrameTaskId, FrameTaskRecord, FrameTaskStatus, JobId, JobRecord, LogKind,
+    LogRecord, QuarantineRecord, RendererRecord, RendererState, SessionId, SessionRecord, TaskId, TaskRecord,
+    Timestamp, WorkerRecord,
 };
 
 /// The time of everything in these batches.
@@ -28,6 +29,16 @@ pub fn batch(first: u32, count: u32) -> Batch {
         changed(TaskRecord { lease_until, created_at: AT, ..task(7, ordinal) })
     });
     Batch { changes: std::iter::once(changed(job)).chain(tasks).collect(), ..Batch::default() }
+}
+
+/// The first task of [`job`], with a line of each kind in its log (Q12).
+#[must_use]
+pub fn logged() -> Batch {
+    let id = TaskId { job: job(), ordinal: 1 };
+    let line =
+        |(seq, kind)| changed(LogRecord { message: Some("\\ \"끝\"".into()), at: AT, ..log(id, seq, kind) });
+    let lines = (1..).zip(LogKind::ALL).map(line);
+    Batch { changes: lines.chain([changed(task(7, 1))]).collect(), ..Batch::default() }
 }
 
 /// A worker.

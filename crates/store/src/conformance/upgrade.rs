@@ -11,8 +11,8 @@ use crate::{
     },
 };
 use muster_model::{
-    DiagnosticKind, Fact, FrameChange, JobId, JobOutcome, Key, PoolChange, PoolJobId, Removal, RendererState,
-    ReportRecord, SessionId, SessionStatus, TaskId, WorkerLogKind,
+    DiagnosticKind, Fact, FrameChange, JobId, JobOutcome, Key, LogKind, LogRecord, PoolChange, PoolJobId,
+    Removal, RendererState, ReportRecord, SessionId, SessionStatus, TaskId, Timestamp, WorkerLogKind,
 };
 
 /// Rows of version 4, as SQL for tables that have none. Blobs are written as in SQLite: `x'00'`.
@@ -25,6 +25,7 @@ pub const VERSION_4_ROWS: &str = include_str!("upgrade/version_4.sql");
 pub fn version_4_goes_on(fixture: Box<dyn Fixture>) {
     let desk = &mut Desk::open(fixture);
     runs_have_outcomes(desk.reader().as_ref());
+    logs_are_kept(desk.reader().as_ref());
     sessions_are_kept(desk.reader().as_ref());
     workers_are_kept(desk.reader().as_ref());
     pool_is_kept(desk.reader().as_ref());
@@ -48,9 +49,39 @@ fn runs_have_outcomes(reader: &dyn Reader) {
     let workers = reader.worker_records().expect("workers are read");
     let late: Vec<_> = workers.iter().map(|pc| (pc.id.as_str(), pc.heartbeat_late_since)).collect();
     assert_eq!(late, [("PC-01", None), ("PC-02", None)]);
-    let first = TaskId { job: run_id(1), ordinal: 1 };
-    assert_eq!(reader.task_log(first).expect("a log is read").len(), 2);
     assert_eq!(reader.feed(0, 9).expect("the feed is read").entries.len(), 3);
+}
+
+/// Q12: every line of a log is there, in its order, although their rows were folded into those of their tasks.
+fn logs_are_kept(reader: &dyn Reader) {
+    use LogKind::{Acked, Created, Failed, FailedFinal, RetryScheduled, Sent, Succeeded, Timeout};
+    let task = TaskId { job: run_id(1), ordinal: 1 };
+    let line = |kind, seq, message: Option<&str>, at| {
+        let (message, at) = (message.map(Into::into), Timestamp(at));
+        LogRecord { message, at, ..log(task, seq, kind) }
+    };
+    let expected = [line(Sent, 1, None, 1001), line(Succeeded, 2, Some("끝"), 1002)];
+    assert_eq!(reader.task_log(task).expect("a log is read"), expected);
+
+    let found = reader.task_log(many_lines()).expect("a log is read");
+    let kinds = [
+        [Created, Sent, Acked, Failed],
+        [RetryScheduled, Sent, Timeout, RetryScheduled],
+        [Sent, Acked, Failed, FailedFinal],
+    ];
+    assert_eq!(found.iter().map(|line| line.kind).collect::<Vec<_>>(), kinds.concat());
+    assert!(
+        (1..).zip(&found).all(|(n, line)| line.seq == n && line.at.0 == 2000 + i64::from(n)),
+        "{found:?}"
+    );
+    let messages: Vec<&str> = found.iter().filter_map(|line| line.message.as_deref()).collect();
+    let timeout = "Task device timeout: exceeded 20 minutes";
+    assert_eq!(messages, ["C:\\temp\\u0000 \"adb\", 끝", timeout, "],[\nline 2"]);
+}
+
+/// The task with the longest log.
+fn many_lines() -> TaskId {
+    TaskId { job: run_id(2), ordinal: 2 }
 }
 
 /// S26b: no frame of version 4 counts as failed: what a failed session lacks was ended with it, or never cut.
@@ -125,7 +156,11 @@ fn commits_are_kept(desk: &mut Desk) {
     let (was, now) = (run.outcome, JobOutcome::Partial);
     assert_eq!(was, JobOutcome::Open);
     let report = ReportRecord { subject: subject(2), ..report("evt-2", 9_000) };
+    let task = desk.reader().task(many_lines()).expect("a task is read").expect("it is there");
+    let line = LogRecord { at: Timestamp(2013), ..log(task.id, 13, LogKind::Sent) };
     let changes = [
+        changed(task),
+        changed(line),
         changed(muster_model::JobRecord { outcome: now, ..run }),
         changed(report),
         changed(worker_log("PC-01", WorkerLogKind::HeartbeatLate, 9_000)),
@@ -138,6 +173,8 @@ fn commits_are_kept(desk: &mut Desk) {
     assert_eq!(desk.fact(Key::Report(report_id("evt-2"))), Some(Fact::Report(Some(subject(2)))));
     let log = desk.reader().worker_log(&name("PC-01"), 9).expect("a log is read");
     assert_eq!(log.len(), 2);
+    let lines = desk.reader().task_log(many_lines()).expect("a log is read");
+    assert_eq!(lines.iter().map(|line| line.seq).collect::<Vec<_>>(), (1..=13).collect::<Vec<_>>());
     assert_eq!((desk.term.epoch, desk.term.feed_seq), (6, 4));
 }
 

@@ -2,8 +2,8 @@ use super::write_batch;
 use crate::{Fault, Put, Row, Sink, Update, Value};
 use muster_model::{
     AssignmentId, AssignmentRecord, AssignmentState, Change, Fence, JobId, JobOutcome, JobRecord, JobStatus,
-    LogKind, LogRecord, Name, PoolChange, PoolJobId, PoolWorkerId, Scope, ShareCounts, ShareRecord, TaskId,
-    Timestamp, UserId,
+    LeaseKind, LogKind, LogRecord, Name, PoolChange, PoolJobId, PoolWorkerId, Scope, ShareCounts,
+    ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp, UserId,
 };
 use muster_store::Batch;
 
@@ -104,13 +104,61 @@ fn of_each_stop_the_last_change_counts() {
     assert_eq!(put.columns("-pc_stops", [0]), [[["a"]]]);
 }
 
+fn task(ordinal: u32, attempt: u16) -> Change {
+    Change::Task(Box::new(TaskRecord {
+        id: TaskId { job: job(), ordinal },
+        worker: name("a"),
+        lane: name("d"),
+        status: TaskStatus::Running,
+        attempt,
+        max_attempts: 3,
+        error: None,
+        result: None,
+        fence: Fence(1),
+        lease: LeaseKind::Presence,
+        lease_until: None,
+        created_at: Timestamp(1),
+        started_at: None,
+        confirmed_at: None,
+        timeout_at: None,
+        completed_at: None,
+        timed_out: false,
+        logs: 0,
+    }))
+}
+
+fn log(ordinal: u32, seq: u32, attempt: u16) -> Change {
+    let (task, kind, at) = (TaskId { job: job(), ordinal }, LogKind::Sent, Timestamp(1));
+    Change::Log(LogRecord { task, seq, attempt, kind, message: None, at })
+}
+
+/// Q12: a task that changes several times in a batch is one row, with all lines of its log in their order.
 #[test]
-fn a_station_that_is_written_twice_is_written_once() {
-    let log = |attempt| {
-        let (task, kind, at) = (TaskId::NIL, LogKind::Sent, Timestamp(1));
-        Change::Log(LogRecord { task, seq: 1, attempt, kind, message: None, at })
-    };
-    assert_eq!(written([log(1), log(2)]).columns("+execution_logs", [2]), [[["2"]]]);
+fn the_lines_of_a_task_go_into_its_row() {
+    let put =
+        written([task(2, 1), log(1, 2, 1), task(1, 1), log(3, 7, 1), log(1, 1, 1), task(3, 1), task(1, 2)]);
+    let rows = put.columns("+task_devices", [5, 20]);
+    let logs = [r#"["SENT",1,1,1],["SENT",2,1,1],"#, "", r#"["SENT",7,1,1],"#];
+    assert_eq!(rows, [[["2", logs[0]], ["1", logs[1]], ["1", logs[2]]]]);
+}
+
+/// Q12
+#[test]
+fn a_line_that_is_written_twice_is_written_once() {
+    let put = written([log(1, 1, 1), task(1, 1), log(1, 1, 2)]);
+    assert_eq!(put.columns("+task_devices", [20]), [[[r#"["SENT",1,2,1],"#]]]);
+}
+
+/// Q12: a line without its task is a mistake of whoever made the batch.
+#[test]
+fn a_line_without_its_task_is_refused() {
+    for changes in
+        [vec![log(1, 1, 1)], vec![log(1, 1, 1), task(2, 1)], vec![task(2, 1), log(2, 1, 1), log(3, 4, 1)]]
+    {
+        let batch = Batch { changes, ..Batch::default() };
+        let refused = write_batch(&batch, 5, &mut Recorded::default()).unwrap_err().to_string();
+        assert!(refused.contains("came without its task"), "{refused}");
+    }
 }
 
 /// P8

@@ -1,5 +1,5 @@
 //! Jobs and their tasks: tables `tasks` (Q2), `task_devices`, the single truth about one unit of work on one device (Q1),
-//! `execution_logs` (Q12), `pc_runs`, `pc_stops`, `idempotency_keys` (Q15) and `schedules` (Q17).
+//! `pc_runs`, `pc_stops`, `idempotency_keys` (Q15) and `schedules` (Q17).
 
 use super::sequence;
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
     sql::{Fault, Sink},
 };
 use muster_model::{
-    JobId, JobPayload, JobRecord, JobText, KeyRecord, LogRecord, Name, ScheduleDraft, ScheduleId,
-    ScheduleRecord, ShareCounts, ShareRecord, Submission, TaskId, TaskRecord,
+    JobId, JobPayload, JobRecord, JobText, KeyRecord, Name, ScheduleDraft, ScheduleId, ScheduleRecord,
+    ShareCounts, ShareRecord, Submission, TaskId, TaskRecord,
 };
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ table! {
 }
 
 table! {
-    TaskRecord in "task_devices", key ["id"], put Whole {
+    TaskRecord in "task_devices", key ["id"], put Named {
         id: Text("id"),
         _: Text("task_id") = id.job,
         worker: Text("pc_id"),
@@ -73,18 +73,7 @@ table! {
         logs: Number("log_count"),
     }
     unwritten Text("config")
-}
-
-table! {
-    LogRecord in "execution_logs", key ["task_device_id", "seq"], put Whole {
-        task: Text("task_device_id"),
-        seq: Number("seq"),
-        attempt: Number("attempt_no"),
-        kind: Text("event_type"),
-        _: Text("level") = kind.level(),
-        message: Text("message"),
-        at: Number("at"),
-    }
+    unwritten Text("logs")
 }
 
 table! {

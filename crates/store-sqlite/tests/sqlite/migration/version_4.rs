@@ -88,6 +88,25 @@ fn a_file_of_version_4_goes_on() {
     version_4_goes_on(Box::new(version_4()));
 }
 
+/// Q12: a message may hold anything. A line without its task is dropped.
+#[test]
+fn messages_of_logs_are_kept() {
+    let directory = version_4();
+    let path = directory.0.path();
+    let insert = r#"INSERT INTO execution_logs VALUES
+        ('01890a5d-0000-7000-8000-000000000001.0000002', 1, 1, 'FAILED', 'error',
+            '\u0000' || char(0, 92, 0, 92, 92, 0xf8ff, 48, 9, 34), 1001),
+        ('01890a5d-0000-7000-8000-000000000001.0000002', 2, 1, 'FAILED', 'error', '', 1002),
+        ('01890a5d-0000-7000-8000-000000000001.0000009', 1, 1, 'SENT', 'info', NULL, 1001)"#;
+    shell(path).execute_batch(insert).unwrap();
+    let reader = SqliteStore::open(path).unwrap().reader();
+    let task = |ordinal: u32| format!("01890a5d-0000-7000-8000-000000000001.{ordinal:07}").parse().unwrap();
+    let lines = reader.task_log(task(2)).unwrap();
+    let messages: Vec<_> = lines.iter().map(|line| line.message.as_deref()).collect();
+    assert_eq!(messages, [Some("\\u0000\0\\\0\\\\\u{F8FF}0\t\""), Some("")]);
+    assert_eq!(reader.task_log(task(9)).unwrap(), []);
+}
+
 /// A migration that fails leaves the file as it was, for the version before.
 #[test]
 fn a_migration_that_fails_changes_nothing() {
