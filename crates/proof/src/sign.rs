@@ -7,7 +7,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublic
 ///
 /// Bytes that are no point of the curve are a key all the same, one under which nothing verifies: it is the submission
 /// that is refused (P8), so that a worker can be registered before its owner has got the key right.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey([u8; 32]);
 
 /// Reason why a text is no public key.

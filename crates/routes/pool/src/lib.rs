@@ -6,7 +6,6 @@
 mod bodies;
 mod counts;
 mod explain;
-mod keys;
 mod payloads;
 mod routes;
 

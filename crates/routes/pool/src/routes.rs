@@ -5,7 +5,7 @@ mod query;
 mod work;
 mod workers;
 
-use crate::{bodies::LargeRoom, counts, keys::WorkerKeys};
+use crate::{bodies::LargeRoom, counts};
 use axum::Extension;
 use muster_contract_pool::refusal::{CONCURRENT_SUBMISSION, WORKER_NOT_FOUND, problem_of};
 use muster_coordinator::Refusal;
@@ -22,7 +22,6 @@ pub fn routes(http: &HttpState) -> OpenApiRouter<HttpState> {
         .merge(work::routes())
         .merge(jobs::routes())
         .layer(Extension(LargeRoom::new()))
-        .layer(Extension(WorkerKeys::default()))
 }
 
 /// Has a request decided; an `actor` makes it an entry of the audit log (I7).

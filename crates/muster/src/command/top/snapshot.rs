@@ -86,6 +86,13 @@ pub(super) struct WorkCounts {
     pub(super) paused: u64,
 }
 
+impl WorkCounts {
+    /// The counts by the statuses that a list of sessions takes: it shows a session that waits for workers as running.
+    fn as_sessions(self) -> Self {
+        Self { pending: 0, running: self.running + self.pending, paused: self.paused }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Pool {
@@ -141,7 +148,7 @@ pub(super) async fn fetch(client: &Client) -> Result<Value, ClientError> {
     let fleet: Value = client.get(&["api", "fleet"], &[]).await?;
     let counts: Overview = read(&overview);
     let runs = runs(client, counts.runs).await?;
-    let sessions: Vec<Value> = of_status(client, &SESSIONS, counts.sessions).await?;
+    let sessions: Vec<Value> = of_status(client, &SESSIONS, counts.sessions.as_sessions()).await?;
     let server = client.servers().to_string();
     Ok(json!({"server": server, "overview": overview, "fleet": fleet, "runs": runs, "sessions": sessions}))
 }
@@ -469,6 +476,13 @@ pub(super) mod tests {
         let snapshot = Snapshot::read(&json!({"overview": {"seq": 7, "throughput": throughput}}));
         assert_eq!(snapshot.overview.ended(), [1, 7, 3]);
         assert_eq!(snapshot.overview.seq, 7);
+    }
+
+    /// A list of sessions knows no status `pending` and refuses it.
+    #[test]
+    fn a_session_that_waits_is_listed_as_running() {
+        let counts = WorkCounts { pending: 1, running: 0, paused: 2 }.as_sessions();
+        assert_eq!((counts.pending, counts.running, counts.paused), (0, 1, 2));
     }
 
     #[test]

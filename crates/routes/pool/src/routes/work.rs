@@ -3,17 +3,16 @@
 use super::{ask, key_of, ready, refuse, refuse_result};
 use crate::{
     bodies::{LargeBody, apart},
-    keys::WorkerKeys,
     payloads::{respond, with_payloads},
 };
 use axum::{
-    Extension, Json,
+    Json,
     extract::State,
     response::{IntoResponse, Response},
 };
 use muster_contract_pool::{
     ParsedSubmission, ParsedWork, PollAnswer, PollRequest, Refusal, SubmitRequest, Submitted, SubmittedItem,
-    UnverifiedResult, UnverifiedResults, WorkAnswer, WorkRequest, refusal::NO_ASSIGNMENT,
+    UnverifiedResult, UnverifiedResults, WorkAnswer, WorkRequest, read_worker_key, refusal::NO_ASSIGNMENT,
 };
 use muster_http::{BodyBytes, HttpState, Owner, Place, Problem};
 use muster_model::{
@@ -76,13 +75,12 @@ async fn poll(
 async fn submit(
     Owner(owner): Owner,
     State(http): State<HttpState>,
-    Extension(keys): Extension<WorkerKeys>,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<Submitted>, Problem> {
     let ParsedSubmission { worker, result } =
         apart(body.len(), move || SubmitRequest::parse(&body)).await??;
     let public_key = key_of(&http, worker, owner.id).await?;
-    let key = keys.read(public_key.as_deref())?;
+    let key = read_worker_key(public_key.as_deref())?;
     let result = Arc::new(result.verify(&key, public_key.unwrap_or_default())?);
     ready(&http)?;
     let hand_in = HandIn { worker, owner: owner.id, result };
@@ -105,19 +103,17 @@ async fn submit(
         (status = 409, description = "Concurrent submission conflict"),
     )
 )]
-#[allow(clippy::too_many_arguments, reason = "one for each part of the request")]
 async fn work(
     Owner(owner): Owner,
     State(http): State<HttpState>,
     place: Place,
-    Extension(keys): Extension<WorkerKeys>,
     body: LargeBody,
 ) -> Result<Response, Problem> {
     let (length, bytes) = (body.bytes.len(), body.bytes.clone());
     let work = apart(length, move || WorkRequest::parse(&bytes)).await??;
     let public_key = key_of(&http, work.worker, owner.id).await?;
     let ParsedWork { worker, results, max, start, wait } = work;
-    let checked = verify_all(results, public_key, &keys).await?;
+    let checked = verify_all(results, public_key).await?;
     let asked = PoolWork { worker, owner: owner.id, results: Vec::new(), max, start, supply: max > 0 };
     let call = WorkCall::new(asked, wait, checked);
     place.wait_apart(call.wait)?;
@@ -174,9 +170,8 @@ impl WorkCall {
 async fn verify_all(
     results: UnverifiedResults,
     public_key: Option<Box<str>>,
-    keys: &WorkerKeys,
 ) -> Result<Vec<CheckedResult>, Problem> {
-    let (key, text) = (keys.read(public_key.as_deref()), public_key.unwrap_or_default());
+    let (key, text) = (read_worker_key(public_key.as_deref()), public_key.unwrap_or_default());
     let assignments: Vec<u64> = results.results().iter().map(|result| result.assignment().0).collect();
     let verdicts = match (key, results) {
         (Err(refusal), _) => vec![Err(refusal); assignments.len()],
@@ -195,7 +190,7 @@ async fn verify_all(
 /// Checks signatures on as many cores as there are, each by itself: see `PublicKey::verify` for why not together.
 async fn verify_each(
     results: Vec<UnverifiedResult>,
-    key: Arc<PublicKey>,
+    key: PublicKey,
     public_key: Box<str>,
 ) -> Result<Vec<Result<PoolResult, Refusal>>, Problem> {
     let verify = move |result: UnverifiedResult| result.verify(&key, public_key.clone());
