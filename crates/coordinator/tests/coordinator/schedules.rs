@@ -246,7 +246,7 @@ async fn subscribers_hear_of_it() {
     stage.coordinator.ask(Delete { schedule }).await.unwrap();
     let feed = stage.store.reader().feed(0, 100).unwrap().entries;
     let told = feed.iter().filter(|entry| entry.kind.starts_with("schedule_"));
-    let kinds: Vec<&str> = told.clone().map(|entry| entry.kind.as_str()).collect();
+    let kinds: Vec<&str> = told.clone().map(|entry| &*entry.kind).collect();
     assert_eq!(kinds, ["schedule_created", "schedule_fired", "schedule_skipped", "schedule_deleted"]);
     for entry in told {
         let body: serde_json::Value = serde_json::from_str(&entry.body).unwrap();

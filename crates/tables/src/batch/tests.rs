@@ -149,7 +149,7 @@ fn a_line_that_is_written_twice_is_written_once() {
     assert_eq!(put.columns("+task_devices", [20]), [[[r#"["SENT",1,2,1],"#]]]);
 }
 
-/// Q12: a line without its task is a mistake of whoever made the batch.
+/// Q12: a line without its task is refused: the batch is broken.
 #[test]
 fn a_line_without_its_task_is_refused() {
     for changes in
