@@ -85,7 +85,7 @@ pub fn hand_over(loaded: Loaded, engine: &mut Restoring) {
         Loaded::Stop(worker, task) => engine.stop(&worker, task),
         Loaded::Secrets(worker, secrets) => engine.secrets(&worker, secrets),
         Loaded::JobSeq(seq) => engine.job_seq(seq),
-        Loaded::NewestReport(uuid) => engine.newest_report(uuid),
+        Loaded::NewestReport(id) => engine.newest_report(id),
         Loaded::Frames(record) => engine.frames(record),
         Loaded::SessionSeq(seq) => engine.session_seq(seq),
         Loaded::Accounts(record) => engine.accounts(record),

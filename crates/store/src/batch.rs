@@ -2,7 +2,7 @@
 
 use crate::StoreError;
 use muster_model::{
-    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId,
+    AccountChange, Change, FrameChange, JobRecord, LaneRecord, Name, PoolChange, PoolWorkerId, ReportId,
     ScheduleRecord, SecretRecord, ShareRecord, TaskId, TaskRecord, Timestamp, WorkerRecord,
 };
 use std::{borrow::Cow, sync::Arc};
@@ -70,8 +70,8 @@ pub enum Loaded {
     Secrets(Name, Vec<SecretRecord>),
     /// The largest age number given to a job so far.
     JobSeq(u64),
-    /// The largest UUID among the ids of reports, if any of them is one.
-    NewestReport(u128),
+    /// The last of the ids of reports, in the order of their texts; not given if there is none.
+    NewestReport(ReportId),
     /// A record of sessions of frames.
     Frames(FrameChange),
     /// The largest age number given to a session so far.

@@ -1,7 +1,10 @@
 //! A thread that panics takes the process with it: one that answers nobody is worse than none.
 
 use muster_coordinator::{Coordinator, LeaseTimes, Options};
-use muster_model::{Facts, Key, Millis, Name, ask::devices::Heartbeat};
+use muster_model::{
+    Facts, JobId, Key, Millis, Name,
+    ask::devices::{Cancel, Heartbeat},
+};
 use muster_store::{
     Batch, Candidate, Cutoffs, Election, Loaded, Lookup, MemoryStore, Reader, Standing, Store, StoreError,
     Term, Writer,
@@ -39,6 +42,8 @@ async fn panics_where_it_is_told() {
     // Long enough for the slowest machine; then the process ends as if all were well.
     for _ in 0..3_000 {
         let _ = coordinator.ask(Heartbeat { worker: worker.clone() }).await;
+        // A job that memory does not know is looked up.
+        let _ = coordinator.ask(Cancel { job: JobId(1) }).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

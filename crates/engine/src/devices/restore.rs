@@ -18,7 +18,7 @@ use alloc::{
     vec::Vec,
 };
 use muster_model::{
-    AccountChange, FrameChange, JobRecord, LaneRecord, LeaseKind, Name, PoolChange, ScheduleRecord,
+    AccountChange, FrameChange, JobRecord, LaneRecord, LeaseKind, Name, PoolChange, ReportId, ScheduleRecord,
     SecretRecord, Settings, ShareCounts, ShareRecord, TaskId, TaskRecord, TaskStatus, Timestamp,
     WorkerRecord, WorkerStatus,
 };
@@ -72,10 +72,10 @@ impl Restoring {
         self.state.pool.take_loaded(record);
     }
 
-    /// Takes the largest UUID among the ids of reports (N5).
-    pub fn newest_report(&mut self, uuid: u128) {
+    /// Takes the last of the ids of reports, in the order of their texts (N5).
+    pub fn newest_report(&mut self, id: ReportId) {
         if !self.state.has_bug(Mutant::StoredReportsForgotten) {
-            self.state.recent.reports.restore(uuid);
+            self.state.recent.reports.restore(id);
         }
     }
 

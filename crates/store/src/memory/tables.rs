@@ -70,8 +70,8 @@ impl Tables {
             sink(Loaded::Secrets(worker.clone(), secrets.clone()));
         }
         sink(Loaded::JobSeq(self.job_seq));
-        if let Some(newest) = self.report_ids.keys().filter_map(ReportId::as_uuid).max() {
-            sink(Loaded::NewestReport(newest));
+        if let Some((newest, _)) = self.report_ids.last_key_value() {
+            sink(Loaded::NewestReport(newest.clone()));
         }
         self.frames.load(sink);
         self.accounts.load(sink);

@@ -62,10 +62,13 @@ pub(crate) fn write(sink: &mut dyn Sink, records: &[&ReportRecord]) -> Result<()
     write_latest(sink, ids.iter().collect(), |report| &report.id)
 }
 
-/// The largest UUID among the ids, if any of them is one: their keys come after all others.
-pub(crate) fn newest(connection: &dyn Sql) -> Result<Option<u128>, Fault> {
-    let last: Option<ReportedId> = record(connection, "ORDER BY key DESC LIMIT 1", &[])?;
-    Ok(last.and_then(|last| last.id.as_uuid()))
+/// The last of the ids, in the order of their texts. UUIDs and other ids are sorted apart in the table.
+pub(crate) fn newest(connection: &dyn Sql) -> Result<Option<ReportId>, Fault> {
+    let last = |rest: &str| {
+        let rest = format!("WHERE key {rest} ORDER BY key DESC LIMIT 1");
+        record::<ReportedId>(connection, &rest, &[b"u".into()])
+    };
+    Ok(last(">= ?1")?.into_iter().chain(last("< ?1")?).map(|last| last.id).max())
 }
 
 impl StoredSubject {
