@@ -203,6 +203,11 @@ impl Stage {
                 _ => {}
             }
         }
+        for key in self.facts.keys() {
+            if let Key::Report(id) = key {
+                restoring.newest_report(id.clone());
+            }
+        }
         self.engine = restoring.finish(self.epoch, self.now);
         self.engine.check_invariants().expect("a restored engine is sound");
     }
