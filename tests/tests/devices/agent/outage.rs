@@ -126,15 +126,17 @@ fn a_full_disk_holds_up_nothing_but_new_tasks() {
         backend.offer(job);
     }
     let queued = |status: &Value| usize::try_from(status["queued"].as_u64().unwrap()).unwrap();
-    let status =
-        until("a full spool", || Some(agent.status()).filter(|status| status["state"] == "spool full"));
-    // Jobs on their way from there to here are in neither number.
-    let open = backend.left() + queued(&status);
+    let full = || Some(agent.status()).filter(|status| status["state"] == "spool full");
+    // The disk may have room for a last small entry, so the spool may be full more than once.
+    let (open, status) = until("a spool that stays full", || {
+        // Jobs on their way from there to here are in neither number.
+        let open = backend.left() + queued(&full()?);
+        wait_until("the end of what runs", || agent.status()["running"] == 0);
+        wait_for_rest(&backend);
+        Some((open, full()?))
+    });
     assert!(open > 0, "all tasks found room");
-    wait_until("the end of what runs", || agent.status()["running"] == 0);
-    wait_for_rest(&backend);
-    let status = agent.status();
-    assert_eq!((&status["state"], &status["running"]), (&json!("spool full"), &json!(0)));
+    assert_eq!(status["running"], 0);
     assert!(backend.left() + queued(&status) >= open, "tasks are begun on a full disk");
 
     disk.free();
