@@ -64,8 +64,9 @@ impl PublicKey {
     /// scalar that is not reduced, which anybody can make from a valid one; and keys in a second spelling. Signatures are
     /// checked one by one: the equation for a batch takes by chance what this refuses.
     ///
-    /// The library computes R without the cofactor and compares its canonical bytes with those of the signature. So only
-    /// small orders are left to refuse here, and each of those points has one spelling that could pass (decision 36).
+    /// By its verdicts on the test vectors, the library computes R without the cofactor and compares its canonical bytes with
+    /// those of the signature. So only small orders are left to refuse here, and each of those points has one spelling that
+    /// could pass (decision 36).
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
         let is_strict =
             is_reduced(&self.0) && !has_small_order(&self.0) && !has_small_order(signature.point());
