@@ -234,6 +234,13 @@ impl From<&ReplayRecord> for Replay {
     }
 }
 
+impl QuarantineEntry {
+    /// The entry as it was confirmed. Files that arrive late reopen an entry at once, so the store may already say otherwise.
+    pub fn confirmed(entry: QuarantineRecord, note: Box<str>) -> Self {
+        QuarantineRecord { confirmed: Some(note), ..entry }.into()
+    }
+}
+
 impl From<QuarantineRecord> for QuarantineEntry {
     fn from(entry: QuarantineRecord) -> Self {
         let (kind, path) = match &entry.id {

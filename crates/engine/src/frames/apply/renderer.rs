@@ -160,8 +160,9 @@ impl Farm {
         let Some(renderer) = self.renderers.get_mut(worker) else {
             return;
         };
-        // A worker that may not work gets stop orders but no resume order, so its resume count stays.
-        renderer.resume_owed = renderer.resume_owed.saturating_sub(renderer.state.may_work().into());
+        // A worker that may not work, or has not rebound yet, gets stop orders but no resume order: its count stays.
+        let is_resumed = renderer.state.may_work() && renderer.bound;
+        renderer.resume_owed = renderer.resume_owed.saturating_sub(is_resumed.into());
         let left: Vec<_> = core::mem::take(&mut renderer.stops).into_iter().collect();
         let left = left.into_iter().filter(|(_, times)| *times > 1).map(|(task, times)| (task, times - 1));
         renderer.stops = left.collect::<BTreeMap<_, _>>();

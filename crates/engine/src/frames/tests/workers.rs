@@ -348,6 +348,30 @@ fn a_resume_outlives_the_term() {
     );
 }
 
+/// S2, S19: heartbeats that are answered before the worker has rebound carry no resume, and so do not use it up.
+#[test]
+fn a_resume_waits_for_the_rebind() {
+    check(
+        "
+        0s register W1
+        0s submit s frames=10 per=10
+        0s ask W1
+        0s progress W1 s frames=3
+        0s pause-all
+        0s beat W1      => Registered ok pause
+        1s resume-all
+        1s restart
+        1s beat W1      => Registered ok rebind stop s.0
+        1s beat W1      => Registered ok rebind stop s.0
+        1s beat W1      => Healthy ok rebind stop s.0
+        1s beat W1      => Healthy ok rebind stop s.0
+        1s beat W1      => Healthy ok rebind stop s.0
+        1s rebind W1    => Healthy ok
+        1s beat W1      => Healthy ok resume
+    ",
+    );
+}
+
 /// S2, S9: whoever comes out of quarantine is told what it was not told there.
 #[test]
 fn a_resume_waits_for_the_end_of_quarantine() {

@@ -186,8 +186,8 @@ fn phrase_reply(command: &FrameCommand, reply: &Reply, server: &ServerView<'_>) 
         (FrameCommand::RetireChunk { chunk, .. }, _) => {
             respond_json(ok, &Chunk::from(stored(server.reader.chunk(*chunk))?))
         }
-        (FrameCommand::Confirm { record, .. }, _) => {
-            respond_json(ok, &QuarantineEntry::from(stored(server.reader.quarantined(&record.id))?))
+        (FrameCommand::Confirm { record, note }, _) => {
+            respond_json(ok, &QuarantineEntry::confirmed((**record).clone(), note.clone()))
         }
         (command, reply) => Err(Problem::internal(&format_args!("{reply:?} to {command:?}"))),
     }

@@ -8,7 +8,7 @@ use muster_contract_simulation::{
 };
 use muster_http::{HttpState, JsonBody, Operator, Params, PathText, Problem};
 use muster_model::{
-    ChunkRecord, ChunkState, EntryId, QuarantineRecord,
+    ChunkRecord, ChunkState, EntryId,
     ask::frames::{Confirm, RetireChunk},
 };
 use muster_store::{ChunkFilter, Page};
@@ -124,12 +124,8 @@ async fn confirm(
 ) -> Result<Json<QuarantineEntry>, Problem> {
     let note = read_note(&body)?;
     let id: EntryId = id.id("entry of the quarantine")?;
-    let record = Box::new(entry(&http, id.clone()).await?);
-    order(&http, &operator, Confirm { record, note }).await?;
-    entry(&http, id).await.map(|entry| Json(entry.into()))
-}
-
-async fn entry(http: &HttpState, id: EntryId) -> Result<QuarantineRecord, Problem> {
     let entry = http.coordinator.read(move |store| store.quarantined(&id)).await.map_err(refuse)?;
-    entry.ok_or_else(|| missing("entry of the quarantine"))
+    let entry = entry.ok_or_else(|| missing("entry of the quarantine"))?;
+    order(&http, &operator, Confirm { record: Box::new(entry.clone()), note: note.clone() }).await?;
+    Ok(Json(QuarantineEntry::confirmed(entry, note)))
 }
